@@ -7,7 +7,9 @@ the source folder does:
 * toml blocks with a title are whole problems, studies (..._study.toml) or settings of a live agent
   (settings.toml), written to the file of that name for later blocks;
   those without are pieces, which must be TOML;
-* console blocks: each line `$ restive ...` is run and must succeed; other commands are not run;
+* console blocks: each line `$ restive ...` is run and must succeed, or end with the status that its
+  comment says, as `# ends with 2`: then what it says on stderr is shown, too; other commands are
+  not run;
 * text blocks with the title Output are exactly what the block before them printed.
 
 What is not to be run (a command of many minutes) stands in an sh block.
@@ -74,8 +76,9 @@ def run_console(block: Block) -> str:
         if line.startswith("$ restive "):
             words = shlex.split(line.removeprefix("$ restive "), comments=True)
             status, out, errors = in_this_process(words)
-            assert status == 0, f"{line}\n{errors}"
-            printed += out
+            said = re.search(r"# ends with (\d)$", line)
+            assert status == (int(said[1]) if said else 0), f"{line}\n{errors}"
+            printed += out + (errors if said else "")
     return printed
 
 

@@ -25,7 +25,8 @@ from learning_cases import channels, joint, three_states
 from restive.gym import RestlessEnv, RestlessVectorEnv
 from restive.learn.learners.base import Relative
 from restive.learn.snapshots import checksum
-from restive.live.people.operator_files import arms_of_sheet, record_sheet
+from restive.live.people.arm_files import arms_of_sheet
+from restive.live.people.operator_files import record_sheet
 from restive.live.people.sheets import parse_sheet
 from restive.live.settings import Settings
 from restive.plan.picks import read_sightings

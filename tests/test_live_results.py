@@ -414,7 +414,7 @@ def test_one_result_of_a_file_is_changed_and_the_others_stay(path):
     assert live.events() == before
     live.check()
     live.decide(tick=2)
-    with pytest.raises(ConflictError, match="Correct it instead"):
+    with pytest.raises(ConflictError, match="older than the last list"):
         live.change(now[0], 1, 1)
 
 

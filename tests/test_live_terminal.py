@@ -1,14 +1,20 @@
 """What an operator at a terminal is told: by name, in his words, with what to do next."""
 
 import csv
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from typer.testing import CliRunner
 
 import restive as rs
-from restive.cli import app
+from live_cases import Ticking, created
+from restive.cli import app, main
+from restive.cli.progress import wrapped
 from restive.errors import ConflictError, ProblemError, RestiveError
 from restive.live.people.sheets import parse_sheet
 from test_live_undo import at_a_terminal
@@ -112,14 +118,323 @@ def test_one_slip_of_the_open_week_needs_no_rebuild(calls):
     done = restive("change", "calls.db", a, "drifting")
     assert done.stdout == f"changed: {a} in week 0 (2026-11-16) is drifting\n"
     done = restive("change", "calls.db", b, "wrong number", "--date", MONDAYS[0])
-    assert done.stdout.endswith(f"is wrong number; {b} left for ever\n")
+    assert done.stdout.endswith(
+        f"is wrong number; {b} left for ever; if that was not "
+        f"meant: restive live return calls.db {b}\n"
+    )
     assert restive("change", "calls.db", b, "engaged").stdout.endswith(f"{b} is back\n")
     with rs.LiveAgent.open("calls.db") as live:
         assert {name: live.results()[name] for name in (a, b)} == {a: 0, b: 1}
         live.check()
     week(1)
-    with pytest.raises(ConflictError, match="Correct it instead"):
+    with pytest.raises(ConflictError, match="correct it: restive live correct"):
         restive("change", "calls.db", a, "engaged", "--tick", 0)
+
+
+def test_a_result_that_cannot_be_changed_says_why_and_the_command_instead(calls):
+    a, b, c, _ = first = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{a},engaged", f"{b},engaged"]))
+    second = week(1)
+    only_first = [name for name in first if name not in second]
+    never = next(f"C{k}" for k in range(12) if f"C{k}" not in first + second)
+
+    def refused(*words):
+        with pytest.raises(ConflictError) as error:
+            restive("change", "calls.db", *words)
+        assert "; nothing was changed" in str(error.value)
+        return str(error.value)
+
+    correct = (
+        "Write a file RESULTS.csv with client,outcome and correct it: restive live correct "
+        "calls.db RESULTS.csv --date 2026-11-16 --note WHY"
+    )
+    said = refused(second[0], "engaged")
+    assert "there is no result of week 1 (2026-11-23) yet" in said
+    assert said.endswith("restive live record calls.db RESULTS.csv --date 2026-11-23")
+    said = refused(c, "engaged", "--tick", 0)
+    assert said.endswith("restive live record calls.db RESULTS.csv --date 2026-11-16")
+    assert "no result of another week" in refused(never, "engaged")
+    assert a in only_first
+    said = refused(a, "drifting")
+    assert "no call in week 1 (2026-11-23); the last result is of week 0 (2026-11-16)" in said
+    assert said.endswith(correct)
+    said = refused(a, "drifting", "--tick", 0)
+    assert "the result of week 0 (2026-11-16) is older than the last list" in said
+    assert said.endswith(correct)
+    late = next(name for name in only_first if name not in (a, b))
+    restive("record", "calls.db", results("late.csv", [f"0,{late},engaged"], "week,client,outcome"))
+    said = refused(late, "drifting")
+    assert said.endswith(f"restive live change calls.db {late} OUTCOME --date 2026-11-16")
+
+
+def test_an_old_file_says_first_that_it_was_rebuilt(calls):
+    a, *_ = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{a},engaged"]))
+    restive("rebuild", "calls.db", "--out", "calls2.db")
+    old = "calls.db was rebuilt: calls2.db goes on; this file is old\n"
+    assert restive("status", "calls.db").stdout.startswith(old)
+    done = restive("status", "calls.db", "--json")
+    assert json.loads(done.stdout)["tick"] == 0
+    assert done.stderr == old
+    assert restive("backup", "calls.db", "old.db").stdout == f"{old}written: old.db\n"
+    assert "was rebuilt" not in restive("status", "calls2.db").stdout
+    results("bad.csv", ["P999,engagd"])
+    for words in (
+        ["record", "bad.csv"], ["correct", "bad.csv", "--note", "x"], ["change", "P999", "engagd"],
+        ["join", "bad.csv"], ["leave", "bad.csv"], ["return", "P999"],
+    ):  # fmt: skip
+        with pytest.raises(ConflictError, match=r"was rebuilt, and calls2\.db goes on"):
+            restive(words[0], "calls.db", *words[1:])
+
+
+def test_names_with_a_blank_are_asked_for_in_quotes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        ["explain", "c.db", "Anna", "Meier"],
+        ["change", "c.db", "P1", "wrong", "number"],
+    ):
+        monkeypatch.setattr("sys.argv", ["restive", "live", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        said = capsys.readouterr().err
+        assert said.endswith('Write a name with a blank in quotes: "Anna Meier"\n')
+    with created("c.db", num_arms=2, names=["Anna Meier", "Ben"]):
+        pass
+    with pytest.raises(ProblemError, match="no arm 'Anna'; did you mean 'Anna Meier'"):
+        restive("leave", "c.db", "Anna", "Meier")
+
+
+def test_a_list_that_is_there_is_given_again_however_many_results_are_in(calls, tmp_path):
+    first = week(0)
+    share = ["--wait-for", "90%"]
+    done = restive("next", "calls.db", "--date", MONDAYS[0], *share)
+    assert [row["client"] for row in csv.DictReader(done.stdout.splitlines())] == first
+    with pytest.raises(ProblemError, match="0 of 4 results are in, fewer than 90%"):
+        restive("next", "calls.db", "--date", MONDAYS[1], *share)
+    with pytest.raises(ProblemError) as error:
+        restive("next", "calls.db")
+    assert str(error.value) == (
+        "say which week the list is for: again week 0: --date 2026-11-16; the next: --date "
+        "2026-11-23"
+    )
+    created("wall.db", clock=rs.Clock.wall("2026-01-05", "P9999D")).close()
+    created("calls_.db").close()
+    for file in ("wall.db", "calls_.db"):
+        made = restive("next", file, *share).stdout
+        assert restive("next", file, *share).stdout == made
+
+
+def test_a_correction_without_a_week_names_those_of_these_people(calls):
+    a, *_ = first = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{name},engaged" for name in first]))
+    second = week(1)
+    for name, said in (
+        (second[0], "a call: --date 2026-11-23 (week 1)"),
+        (a, "a call: --date 2026-11-16 (week 0)"),
+    ):
+        with pytest.raises(ProblemError, match=r"by --date, --tick or a column 'week'") as error:
+            restive("correct", "calls.db", results("c.csv", [f"{name},drifting"]), "--note", "x")
+        assert said in str(error.value)
+    results("c.csv", [f"{name},drifting" for name in (a, second[0])])
+    with pytest.raises(ProblemError, match=r"2026-11-23 \(week 1\), or --date 2026-11-16") as error:
+        restive("correct", "calls.db", "c.csv", "--note", "x")
+
+
+def test_a_correction_that_comes_twice_is_known_and_counts_once(calls, tmp_path):
+    a, b, *_ = first = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{name},engaged" for name in first]))
+    week(1)
+    words = ("correct", "calls.db", "c.csv", "--date", MONDAYS[0], "--note", "columns mixed up")
+    results("c.csv", [f"{a},drifting", f"{b},wrong number"])
+    assert restive(*words).stdout.startswith("2 corrections noted; lists learn")
+    again = restive(*words)
+    assert again.stdout == "2 corrections known already; nothing was changed\n"
+    status = restive("status", "calls.db").stdout
+    assert "corrections that wait for `restive live rebuild`: 2\n" in status
+    # back again, which is a correction too, and of the same result
+    results("c.csv", [f"{a},drifting", f"{b},engaged"])
+    assert "1 correction noted, 1 known already" in restive(*words).stdout
+    assert "rebuild`: 2\n" in restive("status", "calls.db").stdout
+    restive("rebuild", "calls.db", "--out", "calls2.db")
+    with rs.LiveAgent.open("calls2.db") as live:
+        assert {name: live.results(0)[name] for name in (a, b)} == {a: 0, b: 1}
+        assert live.arm(b).left is None
+    words = (words[0], "calls2.db", *words[2:])
+    assert restive(*words).stdout == "2 corrections known already; nothing was changed\n"
+
+
+def test_who_joins_or_leaves_wrongly_is_named_by_line_and_nothing_is_changed(calls):
+    results("gone.csv", ["C1", "Zoe", "C2", "c3"], "client")
+    with pytest.raises(ProblemError) as error:
+        restive("leave", "calls.db", "gone.csv")
+    assert str(error.value).splitlines() == [
+        "gone.csv: 2 rows cannot be taken; nothing was changed",
+        "  line 3: client 'Zoe': there is no client 'Zoe'",
+        "  line 5: client 'c3': there is no client 'c3'; did you mean 'C3'?",
+    ]
+    results("new.csv", ["N1,town", "C1,rural", "N1,town"], "client,kind")
+    with pytest.raises(ConflictError) as error:
+        restive("join", "calls.db", "new.csv")
+    assert str(error.value).splitlines() == [
+        "new.csv: 2 rows cannot be taken; nothing was changed",
+        "  line 3: client 'C1': is there already, of kind 'town'",
+        "  line 4: client 'N1': is in line 2 already",
+    ]
+    with pytest.raises(ProblemError, match=r"gon\.csv: cannot be read"):
+        restive("leave", "calls.db", "gon.csv")
+    with pytest.raises(ProblemError, match="there is no client 'Zoe'"):
+        restive("leave", "calls.db", "C1", "Zoe")
+    with rs.LiveAgent.open("calls.db") as live:
+        assert live.num_arms == 12
+    said = restive("leave", "calls.db", "C1", "C2").stdout
+    assert said.startswith("2 clients left; if that was not meant: restive live return calls.db")
+    restive("return", "calls.db", "C1", "C2")
+
+
+def test_alarms_are_answered_all_or_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    now = Ticking()
+    with created("c.db", clock=rs.Clock.wall("2026-11-16", "P7D"), now=now) as live:
+        live.decide()
+        now.move(weeks=1)
+        live.decide()
+        now.move(weeks=-1)
+        live.decide()
+        (alarm,) = live.alarms()
+    with pytest.raises(ProblemError, match=f"no alarm 999 .*: {alarm.seq}.*; nothing was changed"):
+        restive("acknowledge", "c.db", alarm.seq, 999, "--note", "x")
+    restive("acknowledge", "c.db", alarm.seq, alarm.seq, "--note", "x")
+
+
+def test_a_date_in_another_form_says_which_is_read_and_when_none_is_needed(calls):
+    a, *_ = week(0)
+    results("r.csv", [f"16.11.2026,{a},engaged"], "date,client,outcome")
+    with pytest.raises(ProblemError) as error:
+        restive("record", "calls.db", "r.csv")
+    assert str(error.value).endswith(
+        "date must be a date such as 2026-11-16, got '16.11.2026'; where a column 'week' has the "
+        "number, no date is needed"
+    )
+
+
+def test_who_waits_for_another_program_is_told(calls):
+    lock = (
+        "import sqlite3, sys\n"
+        "c = sqlite3.connect('calls.db', isolation_level=None)\n"
+        "c.execute('PRAGMA locking_mode = EXCLUSIVE')\n"
+        "c.execute('BEGIN EXCLUSIVE')\n"
+        "c.execute('SELECT 1 FROM event').fetchone()\n"
+        "print('locked', flush=True)\n"
+        "sys.stdin.readline()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        other.stdout.readline()
+        Timer(2.0, lambda: other.communicate("\n")).start()
+        done = restive("status", "calls.db")
+    assert done.stderr == "waiting: another program has calls.db open\n"
+    assert done.stdout.startswith("no list yet") or "12 clients" in done.stdout
+    assert restive("status", "calls.db").stderr == ""
+    assert not list(Path().glob("calls.db-*"))
+
+
+def test_who_left_by_a_result_is_named_with_the_way_back_and_what_still_says_so(calls):
+    a, b, *_ = week(0)
+    done = restive("record", "calls.db", results("r.csv", [f"{a},wrong number", f"{b},engaged"]))
+    assert done.stdout.splitlines()[1] == (
+        f"1 client left for ever: {a}; if that was not meant: restive live return calls.db {a}"
+    )
+    still = f"the result of {a} in week 0 is still 'wrong number'; if that is wrong, too: "
+    done = restive("return", "calls.db", a)
+    change = f"restive live change calls.db {a} OUTCOME --date 2026-11-16\n"
+    assert done.stdout == f"1 client back, and can be on the next list\n{still}{change}"
+    restive("undo", "calls.db", "--yes")
+    week(1)
+    assert restive("return", "calls.db", a).stdout.endswith(
+        f"{still}restive live correct calls.db RESULTS.csv --date 2026-11-16 --note WHY\n"
+    )
+
+
+def test_messages_have_the_words_of_the_file_each_once(calls):
+    a, *_ = week(0)
+    with pytest.raises(RestiveError) as error:
+        restive("record", "calls.db", results("r.csv", [f"{a},x"]))
+    known = "known are drifting, engaged, no_answer, wrong number"
+    assert str(error.value).endswith(f"unknown outcome 'x'; {known}")
+    restive("record", "calls.db", results("r.csv", [f"{a},no_answer"]))
+    with pytest.raises(RestiveError, match="no_answer was recorded for week 0 already, now engage"):
+        restive("record", "calls.db", results("s.csv", [f"{a},engaged"]))
+    with pytest.raises(ProblemError, match="there is no kind 'Town'; did you mean 'town'"):
+        restive("join", "calls.db", results("new.csv", ["N1,Town"], "client,kind"))
+    with pytest.raises(ProblemError, match="14 calls are asked for, but only 12 clients can be"):
+        restive("next", "calls.db", "--date", MONDAYS[1], "--pulls", 14)
+    results("r.csv", ["C1,engaged"], "clint,outcome")
+    with pytest.raises(ProblemError, match=r"did you mean 'clint'\? Rename it to 'client'"):
+        restive("record", "calls.db", "r.csv")
+    results("r.csv", ["C1,engaged"], "name,outcome")
+    with pytest.raises(ProblemError, match="rename the one that is meant to 'client'"):
+        restive("record", "calls.db", "r.csv")
+
+
+def test_time_that_goes_back_and_a_list_that_was_undone(calls):
+    a, *_ = week(0)
+    with rs.LiveAgent.open("calls.db") as live:
+        live.decide(tick=2360, skip=True)
+    with pytest.raises(ConflictError, match=r"can be undone: restive live undo calls\.db$"):
+        restive("next", "calls.db", "--date", MONDAYS[1])
+    restive("undo", "calls.db", "--yes")
+    results("r.csv", [f"2360,{a},engaged", f"2359,{a},engaged"], "week,client,outcome")
+    with pytest.raises(RestiveError) as error:
+        restive("record", "calls.db", "r.csv")
+    assert "the list of week 2360 was undone; the last decision is of week 0" in str(error.value)
+    assert "week 2359 is not decided yet; the last decision is of week 0" in str(error.value)
+
+
+def test_a_rebuilt_file_is_given_a_name_that_is_free(calls):
+    a, *_ = week(0)
+    restive("record", "calls.db", results("r.csv", [f"{a},engaged"]))
+    words = ("--date", MONDAYS[0], "--note", "x")
+    done = restive("correct", "calls.db", results("c.csv", [f"{a},drifting"]), *words)
+    assert done.stdout.endswith("restive live rebuild calls.db --out calls2.db\n")
+    restive("rebuild", "calls.db", "--out", "calls2.db")
+    done = restive("correct", "calls2.db", results("c.csv", [f"{a},engaged"]), *words)
+    assert done.stdout.endswith("restive live rebuild calls2.db --out calls3.db\n")
+    Path("calls3.db").touch()
+    done = restive("correct", "calls2.db", results("c.csv", [f"{a},drifting"]), *words)
+    assert done.stdout.endswith("--out calls4.db\n")
+
+
+def test_init_says_what_to_do_with_a_column_of_ones_own_and_too_many_calls(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results("people.csv", ["C1,town", "C2,town"], "client,kind")
+    init = ("init", "c.db", "--states", "bad,good", "--arms", "people.csv", "--pulls")
+    with pytest.raises(ProblemError, match=r"no column 'arm'; .* say --words arm=client, or"):
+        restive(*init, 1)
+    with pytest.raises(ProblemError, match="3 pulls a tick are more than there are clients, 2;"):
+        restive(*init, 3, "--words", "arm=client")
+    with pytest.raises(ProblemError) as error:
+        restive(*init, 1, "--settings", "setings.toml")
+    assert str(error.value).startswith("setings.toml: cannot be read")
+    restive(*init, 1, "--words", "arm=client")
+
+
+def test_python_is_not_spoken_at_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["restive", "live", "status", "c.db"])
+    with pytest.raises(SystemExit):
+        main()
+    made = "restive: c.db: there is no such file; make one with `restive live init`\n"
+    assert capsys.readouterr().err == made
+
+
+def test_commands_to_copy_have_a_line_of_their_own(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    command = "restive live correct calls.db RESULTS.csv --date 2026-11-16 --note WHY"
+    assert wrapped(f"it is older; correct it: {command}\nand so on") == (
+        f"it is older; correct it:\n  {command}\nand so on"
+    )
 
 
 def test_a_week_is_said_by_its_date_everywhere(calls):
@@ -129,10 +444,10 @@ def test_a_week_is_said_by_its_date_everywhere(calls):
         restive("next", "calls.db")
     assert restive("next", "calls.db", "--date", 1).stdout.count("\n1,2026-11-23,") == 4
     results("c.csv", [f"{a},drifting"])
-    with pytest.raises(ProblemError, match=r"of which week .*: --date 2026-11-16, or --tick 0"):
+    with pytest.raises(ProblemError, match=r"of which week .*: --date 2026-11-16 \(week 0\)"):
         restive("correct", "calls.db", "c.csv", "--note", "slip")
     restive("correct", "calls.db", "c.csv", "--date", "2026-11-18", "--note", "slip")
-    results("c.csv", [f"0,{a},drifting"], "week,client,outcome")
+    results("c.csv", [f"0,{a},engaged"], "week,client,outcome")
     restive("correct", "calls.db", "c.csv", "--note", "slip")
     with pytest.raises(ProblemError, match=r"has results of week 0 .*, not only of week 1"):
         restive("correct", "calls.db", "c.csv", "--date", MONDAYS[1], "--note", "slip")
@@ -175,8 +490,8 @@ def test_status_adds_up_and_names_who_is_missing(calls):
     assert done.stdout == f"1 result recorded; 3 still missing: {names}\n"
     lines = restive("status", "calls.db").stdout.splitlines()
     assert lines[2] == (
-        "8 calls in 2 weeks: 2 with a result (1 late), 1 wrong number, 1 no answer, 1 whose result "
-        "never came, 3 without a result yet"
+        "8 calls in 2 weeks: 2 with a result (1 late), 1 wrong number, 1 no answer, 1 of earlier "
+        "weeks not here yet, 3 without a result yet"
     )
     assert sum(map(int, re.findall(r"(?<!\()\b(\d+) (?!calls|weeks|late)", lines[2]))) == 8
     assert f"no result yet of week 1 (2026-11-23): {names}" in lines
@@ -275,3 +590,41 @@ def test_help_speaks_of_people_calls_and_weeks():
         assert word not in said.casefold()
     for command in ("next", "record", "change", "correct"):
         assert "--date" in restive(command, "--help").stdout
+
+
+def test_a_file_is_known_only_while_its_results_stand(calls):
+    rows = [f"{name},engaged" for name in week(0)]
+    results("a.csv", rows)
+    results("b.csv", rows[::-1])
+    results("part.csv", rows[:1])
+    known = "4 results known already: this very file was recorded (week 0)\n"
+    restive("record", "calls.db", "a.csv")
+    assert restive("record", "calls.db", "b.csv").stdout.startswith("4 results known already")
+    for _ in range(2):
+        withdraw_results()
+        assert "0 of 4 results" in restive("status", "calls.db").stdout
+        assert restive("record", "calls.db", "b.csv").stdout.startswith("4 results recorded")
+        assert restive("record", "calls.db", "b.csv").stdout == known
+    # where a file told one result that is withdrawn, and others that are not
+    withdraw_results()
+    restive("record", "calls.db", "part.csv")
+    done = restive("record", "calls.db", "a.csv")
+    assert done.stdout.startswith("3 results recorded, 1 known already")
+    withdraw_results(of=rows[0])
+    done = restive("record", "calls.db", "a.csv")
+    assert done.stdout.startswith("1 result recorded, 3 known already")
+    assert "4 of 4 results" in restive("status", "calls.db").stdout
+    # as last week's file, too
+    restive("record", "calls.db", "b.csv")
+    withdraw_results(of=rows[0])
+    week(1)
+    with pytest.raises(RestiveError, match="say --date 2026-11-16"):
+        restive("record", "calls.db", "b.csv")
+
+
+def withdraw_results(of="C"):
+    """Withdraw one act: the results that somebody sees on the page and takes back."""
+    with rs.LiveAgent.open("calls.db") as live:
+        name = of.partition(",")[0]
+        events = [event for (_, one), event in live.changeable().items() if one.startswith(name)]
+    restive("undo", "calls.db", "--event", events[0], "--yes")

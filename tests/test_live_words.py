@@ -13,8 +13,8 @@ import restive as rs
 from live_cases import created, fingerprint, reply
 from restive.cli import app
 from restive.errors import ProblemError, RestiveError
-from restive.live.people.operator_files import decision_text, record_sheet, rejected_text
-from restive.live.people.sheets import parse_sheet
+from restive.live.people.operator_files import decision_text, record_sheet
+from restive.live.people.sheets import parse_sheet, rejected_text
 from restive.live.settings import Settings
 from restive.live.told.alarms import ADVICE, advice
 from restive.live.told.listing import export_table
@@ -338,7 +338,8 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     )
     assert (
         fails("next", "calls.db")
-        == "say which week the list is for: --date 2026-11-30, or --tick 2"
+        == "say which week the list is for: again week 1: --date 2026-11-23; the next: --date "
+        "2026-11-30"
     )
     assert "give the week's number or its date" in fails(
         "next", "calls.db", "--tick", 1, "--date", "2026-11-23"

@@ -102,6 +102,31 @@ def test_arms_pulled_by_ones_own_choice_are_learned_from(service):
     assert service.read.get(f"/v1/arms/{other}").json()["belief"] == [0, 1]
 
 
+def test_a_csv_file_is_recorded_again_once_what_it_told_is_withdrawn(service):
+    arms = service.decide()["arms"]
+    lines = [f"{arm},1\n" for arm in arms]
+    files = ["arm,state\n" + "".join(some) for some in (lines, lines[::-1])]
+
+    def send(text):
+        return service.act.post(
+            "/v1/observations", content=text, headers={"content-type": "text/csv; charset=utf-8"}
+        ).json()
+
+    def told(key):
+        seen = {"seen": dict.fromkeys(arms, 1)}
+        headers = {"Idempotency-Key": key}
+        return service.act.post("/v1/observations", json=seen, headers=headers).json()
+
+    assert send(files[0])["new"] == len(arms)
+    assert send(files[1])["known"] == len(arms)
+    assert told("mine")["known"] == len(arms)
+    service.live.undo(service.live.changeable()[0, arms[0]])
+    assert told("mine")["known"] == len(arms)  # a client's own id has its own answer for ever
+    done = send(files[1])
+    assert (done["new"], done["repeated"]) == (len(arms), False)
+    assert send(files[1])["repeated"]
+
+
 def test_conflicts_and_mistakes_are_named_and_change_nothing(service):
     arms = service.decide()["arms"]
     service.act.post("/v1/observations", json={"seen": {arms[0]: 1}})
@@ -326,7 +351,7 @@ def test_states_are_named_in_what_is_sent_and_answered(clinic):
     conflict = clinic.act.post("/v1/observations", json={"tick": 0, "seen": {a: "hung_up"}})
     refused(conflict, 409, f"patient '{a}': listened was recorded for week 0 already, now hung_up")
     wrong = clinic.act.post("/v1/observations", json={"tick": 0, "seen": {a: "asleep"}})
-    refused(wrong, 422, "unknown outcome 'asleep'; did you mean 'unseen'?")
+    refused(wrong, 422, "unknown outcome 'asleep'; known are no_answer, hung_up, listened")
     step = clinic.act.post("/v1/step", json={"seen": {}}).json()
     nobody = {"seen": dict.fromkeys(step["arms"], "no_answer"), "tick": 1}
     assert clinic.act.post("/v1/step", json=nobody).json()["tick"] == 2

@@ -78,6 +78,8 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("stopped", 130)
     except SystemExit as end:  # which Typer makes of Ctrl-C, without a word
+        if sys.argv[1:2] == ["live"] and "unexpected extra arg" in str(end.__context__):
+            say('Write a name with a blank in quotes: "Anna Meier"', sys.stderr)
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
             _fail("stopped", 130)
         raise

@@ -17,7 +17,16 @@ from restive.cli.asking import go_on
 from restive.cli.live_forgetting import forget, remember
 from restive.cli.live_init import COMMAND_LINE, By, init
 from restive.cli.live_people import come_back, join, leave
-from restive.cli.live_places import AsJson, File, backup, copy, last_part, list_agents, opened
+from restive.cli.live_places import (
+    AsJson,
+    File,
+    backup,
+    copy,
+    last_part,
+    list_agents,
+    opened,
+    tell_moved,
+)
 from restive.cli.live_results import (
     Date,
     Tick,
@@ -95,14 +104,14 @@ def next_(
             out_of_order = [row["arm"] for row in sheet.rows]
         before, results = agent.tick, agent.results()
         open_ = [name for name, result in results.items() if result == "open"]
-        if wait_for is not None:
+        asked = agent.tick_asked(tick, date)
+        if asked is None and agent.settings.clock.kind == "given":
+            _say_which(agent, nothing_in=0 < len(results) == len(open_))
+        if wait_for is not None and not _is_there(agent, asked, bool(open_)):
             _require_share(len(results), len(open_), wait_for)
-        if agent.settings.clock.kind == "given" and tick is None and date is None:
-            _say_which(agent)
         decision = _decided(
-            agent, yes, tick=agent.tick_asked(tick, date), num_pulls=pulls,
-            unavailable=out_of_order, actor=by,
-        )  # fmt: skip
+            agent, yes, tick=asked, num_pulls=pulls, unavailable=out_of_order, actor=by
+        )
         _tell_what_passed(agent, before, open_, decision.tick)
         text = decision_text(agent, decision)
         if place is not None:
@@ -118,12 +127,24 @@ def next_(
         tell_alarms(agent.alarms(), file, words)
 
 
-def _say_which(agent: LiveAgent) -> NoReturn:
+def _is_there(agent: LiveAgent, asked: int | None, some_open: bool) -> bool:
+    """Whether the list that is asked for was made already."""
+    if asked is not None:
+        return asked == agent.tick
+    if agent.settings.clock.kind == "calls":
+        return some_open
+    return agent.tick_of_arms == agent.tick
+
+
+def _say_which(agent: LiveAgent, nothing_in: bool) -> NoReturn:
     """Ask for the tick of the list, by options that there are."""
-    words, following = agent.settings.words, agent.tick + 1
-    label = agent.settings.clock.label(following)
-    by_date = f"--date {label}, or " if label else ""
-    raise ProblemError(f"say which {words.tick} the list is for: {by_date}--tick {following}")
+    words, clock, last = agent.settings.words, agent.settings.clock, agent.tick
+    which = f"say which {words.tick} the list is for: "
+    if nothing_in:  # that list may be the one that is meant
+        again = f"again {words.when(last)}: {clock.option(last)}; the next: "
+        raise ProblemError(f"{which}{again}{clock.option(last + 1)}")
+    by_date = f"{clock.option(last + 1)}, or " if clock.has_dates else ""
+    raise ProblemError(f"{which}{by_date}--tick {last + 1}")
 
 
 def _decided(agent: LiveAgent, yes: bool, **asked: Any) -> Decision:
@@ -166,7 +187,8 @@ def status(file: File, as_json: AsJson = False) -> None:
 
     with opened(file) as agent:
         found, settings, missing = agent.status(), agent.settings, missing_lines(agent)
-        advice = agent.advised_forgetting()
+        advice, moved = agent.advised_forgetting(), agent.moved_on()
+    tell_moved(file, moved, sys.stderr if as_json else None)
     if as_json:
         unseen = found.unseen_by_last_state.items()
         named = {settings.state_name(state): counts for state, counts in unseen}
@@ -212,8 +234,16 @@ def acknowledge(
     by: By = COMMAND_LINE,
 ) -> None:
     """Say that somebody has looked at alarms, and what was found."""
-    with opened(file) as agent:
-        for alarm in alarms:
+    with opened(file, to_write=True) as agent:
+        waiting = [alarm.seq for alarm in agent.alarms()]
+        for alarm in alarms:  # all of them, or none
+            if alarm not in waiting:
+                which = ", ".join(map(str, waiting)) or "none"
+                raise ProblemError(
+                    f"there is no alarm {alarm} that waits to be acknowledged (of those that do "
+                    f"there are: {which}); nothing was changed"
+                )
+        for alarm in dict.fromkeys(alarms):
             agent.acknowledge(alarm, note, actor=by)
             print(f"alarm {alarm} is answered; the watch begins anew")
 

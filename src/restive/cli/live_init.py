@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -114,13 +115,20 @@ def init(
     from restive.live.journal.events import require_absent
     from restive.live.people.operator_files import AssumedWorld, create_from_files, words_of
     from restive.live.people.sheets import read_sheet
-    from restive.live.words import Words
+    from restive.live.words import TAKEN, Words
 
     own = None if words is None else Words.from_text(words)
     require_absent(file)
     say = words_of(settings, own)
     if arms is not None:  # what is wrong with it is said before any question
-        read_sheet(arms, say).require("arm")
+        sheet = read_sheet(arms, say)
+        own_name = [one for one in sheet.headers if one not in TAKEN]
+        if "arm" not in sheet.columns and say.arm == "arm" and own_name:
+            raise ProblemError(
+                f"{arms}: there is no column 'arm'; if the names are in {own_name[0]!r}, say "
+                f"--words arm={quote(own_name[0])}, or --settings with a file that has your [words]"
+            )
+        sheet.require("arm")
     nouns = Nouns(say.arm, say.many("arm"), say.pull, say.tick)
     world = asked_world(controlled, pay, ask=states is not None and in_terminal(), nouns=nouns)
     if states is None and (controlled is not None or pay is not None or may_hurt):

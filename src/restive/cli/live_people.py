@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from restive.cli.live_init import COMMAND_LINE, By
-from restive.cli.live_places import AsJson, File, opened
+from restive.cli.live_places import AsJson, File, opened, way_back
 from restive.cli.progress import say
 
 if TYPE_CHECKING:
@@ -32,13 +33,14 @@ def join(
     by: By = COMMAND_LINE,
 ) -> None:
     """Let people (arms) join, from a CSV file; they can be on the next list."""
-    from restive.live.people.operator_files import arms_of_sheet
+    from restive.live.people.arm_files import arms_of_sheet, require_new
     from restive.live.people.sheets import read_sheet
 
-    with opened(file) as agent:
+    with opened(file, to_write=True) as agent:
         words = agent.settings.words
         sheet = read_sheet(arms, words)
         new = arms_of_sheet(sheet, agent.kinds, agent.settings, agent.tick_of_arms, {})
+        require_new(agent, sheet, new)
         here = agent.names_left([arm.name for arm in new])
         receipt = agent.join(
             {arm.name: arm.kind for arm in new},
@@ -52,25 +54,29 @@ def join(
 def leave(
     file: File,
     arms: Annotated[
-        Path, typer.Argument(metavar="PEOPLE", help="CSV file with a column of names: arm.")
+        list[str],
+        typer.Argument(metavar="NAME...", help="Who leaves; or a CSV file of names: arm."),
     ],
     as_json: AsJson = False,
     by: By = COMMAND_LINE,
 ) -> None:
-    """Let people (arms) leave, from a CSV file; they are on no list any more."""
+    """Let people (arms) leave, by name or from a CSV file; they are on no list any more."""
+    from restive.live.people.arm_files import names_of_sheet
     from restive.live.people.sheets import read_sheet
 
-    with opened(file) as agent:
+    with opened(file, to_write=True) as agent:
         words = agent.settings.words
-        sheet = read_sheet(arms, words)
-        sheet.require("arm")
-        names = [row["arm"] for row in sheet.rows]
+        names = arms
+        if len(arms) == 1 and _is_file(arms[0]):
+            names = names_of_sheet(agent, read_sheet(arms[0], words))
         receipt = agent.leave(names, actor=by)
-    back = ""
-    if receipt.new:
-        one = quote(names[0]) if len(names) == 1 else "NAME"
-        back = f"; if that was not meant: restive live return {quote(file)} {one}"
+    back = f"; {way_back(file, names)}" if receipt.new else ""
     _tell(receipt, receipt.text_of_arms("left", words) + back, as_json)
+
+
+def _is_file(name: str) -> bool:
+    """Whether a name is meant as that of a file: a slip in it must not be taken for a person's."""
+    return Path(name).is_file() or Path(name).suffix.lower() in (".csv", ".parquet")
 
 
 def come_back(
@@ -80,12 +86,22 @@ def come_back(
     by: By = COMMAND_LINE,
 ) -> None:
     """Take back those who left by mistake, with all that was seen of them."""
-    with opened(file) as agent:
-        words = agent.settings.words
+    with opened(file, to_write=True) as agent:
+        settings, words = agent.settings, agent.settings.words
+        told = agent.left_with(names)  # of whom a result says so, and it stands
         receipt = agent.come_back(names, actor=by)
+        now = agent.changeable()
     here = f"{words.count(receipt.known, 'arm')} had not left" if receipt.known else ""
     back = f"{words.count(receipt.new, 'arm')} back, and can be on the next list"
     _tell(receipt, ", ".join(filter(None, (back if receipt.new else "", here))), as_json)
+    for name, tick in told.items():
+        option, which = settings.clock.option(tick), words.when(tick)
+        how = f"change {quote(file)} {quote(name)} OUTCOME {option}"
+        if (tick, name) not in now:
+            how = f"correct {quote(file)} RESULTS.csv {option} --note WHY"
+        word = settings.outcome_text("leave")
+        said = f"the result of {name} in {which} is still {word!r}; if that is wrong, too"
+        say(f"{said}: restive live {how}", sys.stderr if as_json else None)
 
 
 def _tell(receipt: Receipt, text: str, as_json: bool) -> None:

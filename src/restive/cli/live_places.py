@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from threading import Timer
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from restive.cli.progress import spinner
+from restive.cli.progress import Show, say, spinner
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -27,8 +30,11 @@ __all__ = [
     "last_part",
     "list_agents",
     "opened",
+    "tell_moved",
+    "way_back",
 ]
 
+PATIENCE = 1.0  # seconds of waiting that need no word
 OTHERS = (".csv", ".toml", ".json", ".xlsx", ".parquet", ".txt")  # which are no agents' files
 
 
@@ -110,18 +116,33 @@ def copy(file: File, to: Place) -> None:
 def backup(file: File, out: Annotated[Path, typer.Argument(help="The copy to make.")]) -> None:
     """Write a copy of the file, while others may write to it."""
     from restive.live.journal.events import Journal
+    from restive.live.journal.sql_tables import moved_on
 
     journal = Journal(file)
     try:
         journal.backup(out)
+        moved = moved_on(journal)
     finally:
         journal.close()
+    tell_moved(file, moved)
     print(f"written: {out}")
 
 
+def tell_moved(file: str, moved: str | None, out: TextIO | None = None) -> None:
+    """Say that a rebuild has made another file of this one, if one has."""
+    if moved is not None:
+        say(f"{last_part(file)} was rebuilt: {moved} goes on; this file is old", out)
+
+
+def way_back(file: str, names: Sequence[str]) -> str:
+    """Say how those who left come back."""
+    one = quote(names[0]) if len(names) == 1 else "NAME"
+    return f"if that was not meant: restive live return {quote(file)} {one}"
+
+
 @contextmanager
-def opened(file: str) -> Iterator[LiveAgent]:
-    """Open an agent for a command."""
+def opened(file: str, *, to_write: bool = False) -> Iterator[LiveAgent]:
+    """Open an agent for a command; one that writes is told first that a file is old."""
     from restive.live.agent import LiveAgent
 
     ending = Path(file).suffix.lower()
@@ -130,7 +151,37 @@ def opened(file: str) -> Iterator[LiveAgent]:
             f"{file}: is a {ending[1:].upper()} file; the file of the agent, which "
             "`restive live init` made, comes first"
         )
-    with spinner(f"opening {last_part(file)}") as show:
+    with spinner(f"opening {last_part(file)}") as show, _telling_who_waits(file, show):
         agent = LiveAgent.open(file, progress=lambda done, total: show("events", done, total))
     with agent:
+        if to_write:
+            agent.require_newest()
         yield agent
+
+
+@contextmanager
+def _telling_who_waits(file: str, show: Show) -> Iterator[None]:
+    """Say after a while that another program has the file for itself, if one has."""
+
+    def look() -> None:
+        with (
+            suppress(sqlite3.OperationalError, ValueError),
+            closing(
+                sqlite3.connect(f"{Path(file).resolve().as_uri()}?mode=ro", uri=True, timeout=0)
+            ) as other,
+        ):
+            try:
+                other.execute("SELECT 1 FROM event LIMIT 1")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                    show("waiting: another program has it open")
+                    if not sys.stderr.isatty():  # where there is no spinner
+                        say(f"waiting: another program has {last_part(file)} open", sys.stderr)
+
+    timer = Timer(PATIENCE, look)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

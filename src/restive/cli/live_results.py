@@ -14,7 +14,7 @@ import typer
 
 from restive.cli.asking import go_on
 from restive.cli.live_init import COMMAND_LINE, By
-from restive.cli.live_places import AsJson, File, checked_place, last_part, opened
+from restive.cli.live_places import AsJson, File, checked_place, last_part, opened, way_back
 from restive.cli.progress import say, spinner
 from restive.errors import ProblemError
 
@@ -50,14 +50,16 @@ def record(
 ) -> None:
     """Record results of calls (pulls), in parts, late, or twice: the same file is harmless."""
     from restive.arguments import counted
-    from restive.live.people.operator_files import record_sheet, rejected_text
-    from restive.live.people.sheets import read_sheet, write_text
+    from restive.live.people.operator_files import record_sheet
+    from restive.live.people.sheets import read_sheet, rejected_text, write_text
     from restive.live.told.answers import RefusedError
     from restive.live.told.missing import of_which_list, with_names
 
-    with opened(file) as agent:
-        words, before = agent.settings.words, agent.num_arms
+    with opened(file, to_write=True) as agent:
+        words = agent.settings.words
         sheet = read_sheet(results, words)
+        told = list(dict.fromkeys(row.get("arm", "") for row in sheet.rows))
+        before = agent.names_left(told)
         try:
             done = record_sheet(
                 agent, sheet, agent.tick_asked(tick, date), accept_good=accept_good,
@@ -67,7 +69,7 @@ def record(
             advice = of_which_list(agent, error.mistakes)
             raise RefusedError(error.mistakes, f"{error}{advice}") from None
         missing = [name for name, result in agent.results().items() if result == "open"]
-        left = before - agent.num_arms
+        now = agent.names_left(told)
         alarms = agent.alarms()
     if done.rejected:
         rejected = results.with_name(f"{results.stem}.rejected.csv")
@@ -85,11 +87,14 @@ def record(
         said = done.receipt.text(words)
         if not sheet.has_results:
             said = f"{results}: no outcome is filled in, so nothing was recorded"
-        said += f"; {words.count(left, 'arm')} left for ever" if left > 0 else ""
-        said += f"; {words.count(-left, 'arm')} back" if left < 0 else ""
+        left, back = ([n for n in a if n not in b] for a, b in ((now, before), (before, now)))
+        said += f"; {words.count(len(back), 'arm')} back{with_names(back)}" if back else ""
         if missing and done.receipt.new:
             said += f"; {len(missing):,} still missing{with_names(missing)}"
         say(said)
+        if left:
+            gone = f"{words.count(len(left), 'arm')} left for ever{with_names(left)}"
+            say(f"{gone}; {way_back(file, left)}")
     tell_alarms(alarms, file, words)
 
 
@@ -102,7 +107,7 @@ def change(
     by: By = COMMAND_LINE,
 ) -> None:
     """Change one result of this week (tick), or one that came late since the last list."""
-    with opened(file) as agent:
+    with opened(file, to_write=True) as agent:
         settings, before = agent.settings, agent.num_arms
         asked = agent.tick_asked(tick, date)
         asked = agent.tick if asked is None else asked
@@ -111,7 +116,7 @@ def change(
         alarms = agent.alarms()
     words = settings.words
     said = f"changed: {name} in {words.when(asked, settings.clock.label(asked))} is {outcome}"
-    said += f"; {name} left for ever" if left > 0 else ""
+    said += f"; {name} left for ever; {way_back(file, [name])}" if left > 0 else ""
     say(said + (f"; {name} is back" if left < 0 else ""))
     tell_alarms(alarms, file, words)
 
@@ -166,7 +171,7 @@ def correct(
     from restive.live.people.sheets import read_sheet
     from restive.live.told.missing import with_names
 
-    with opened(file) as agent:
+    with opened(file, to_write=True) as agent:
         words = agent.settings.words
         given, of = parsed_results(agent, read_sheet(results, words), agent.tick_asked(tick, date))
         gone = [name for name in given if agent.arm(name).left is not None]
@@ -175,9 +180,24 @@ def correct(
     if back:
         who = words.count(len(back), "arm")
         say(f"{who} who had left by that result can be on the next list again{with_names(back)}")
+    if not receipt.new:
+        say(f"{counted(receipt.known, 'correction')} known already; nothing was changed")
+        return
     noted = counted(receipt.new, "correction")
-    rebuilt = f"{quote(file)} {'--in-place' if is_url(file) else '--out NEW.db'}"
-    say(f"{noted} noted; lists learn from it once you run: restive live rebuild {rebuilt}")
+    out = "--in-place" if is_url(file) else f"--out {quote(_next_name(file))}"
+    rebuilt = f"{quote(file)} {out}"
+    noted += " noted" + (f", {receipt.known} known already" if receipt.known else "")
+    say(f"{noted}; lists learn from it once you run: restive live rebuild {rebuilt}")
+
+
+def _next_name(file: str) -> str:
+    """Return a name for the file that goes on after this one: calls2.db after calls.db."""
+    path = Path(file)
+    stem = path.stem.rstrip("0123456789")
+    number = int(path.stem[len(stem) :] or 1) + 1
+    while path.with_stem(f"{stem}{number}").exists():
+        number += 1
+    return str(path.with_stem(f"{stem}{number}"))
 
 
 def rebuild(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bar", "run_display", "say", "spinner", "wrapped"]
 
+COMMAND = ": restive live "  # before what somebody may copy
 LOG_SECONDS = 60
 MOST_BARS = 12  # cases that have one of their own
 NARROW = 80  # columns, below which the rate is not shown
@@ -38,12 +39,18 @@ def say(text: str, file: TextIO | None = None) -> None:
 
 
 def wrapped(text: str) -> str:
-    """Return a text broken between words, as wide as the terminal is."""
+    """Return a text broken between words, as wide as the terminal is.
+
+    A command to copy, at the end of a line, has a line of its own, which is not broken.
+    """
     width = get_terminal_size().columns
-    return "\n".join(
-        fill(line, width, break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    )
+    lines = []
+    for line in text.split("\n"):
+        said, colon, command = line.partition(COMMAND)
+        lines.append(fill(said + colon[:1], width, break_long_words=False, break_on_hyphens=False))
+        if colon:
+            lines.append(f"  {COMMAND[2:]}{command}")
+    return "\n".join(lines)
 
 
 @contextmanager

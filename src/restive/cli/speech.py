@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["flags_of", "spoken"]
 
 VALUE = r"('[^']*'|\"[^\"]*\"|\[[^\]]*\]|True|False|[0-9][0-9.]*|a column of states)"
+IN_PYTHON = re.compile(r" or LiveAgent\.create\b| \(in Python, [^()]*\)")
 OTHERWISE = {"num_pulls": "pulls"}  # flags that have other names than the library's arguments
 
 
@@ -25,6 +26,7 @@ def flags_of(command: Callable[..., Any]) -> list[str]:
 
 def spoken(message: str, flags: Collection[str]) -> str:
     """Return a message of the library with flags for arguments."""
+    message = IN_PYTHON.sub("", message)
     names = "|".join(sorted(map(re.escape, flags), key=len, reverse=True))
     if not names:
         return message

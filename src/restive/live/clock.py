@@ -190,6 +190,11 @@ class Clock:
             return ""
         return f"{begins:%Y-%m-%d}" if self.whole_days else f"{begins:%Y-%m-%dT%H:%M:%S}"
 
+    def option(self, tick: int) -> str:
+        """Return how a tick is said to a command: by its date where it has one."""
+        label = self.label(tick)
+        return f"--date {label}" if label else f"--tick {tick}"
+
     def name(self, tick: int) -> str:
         """Return what a person calls a tick: its number, with its date where it has one."""
         label = self.label(tick)

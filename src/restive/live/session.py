@@ -28,7 +28,7 @@ from restive.errors import ConflictError, MovedOnError, ProblemError, RestiveErr
 from restive.kernels.loop.engine import NUMBERS
 from restive.live.acts.forgetting import REMEMBER, remembering
 from restive.live.journal.events import Event, Journal
-from restive.live.journal.sql_tables import replaced_by, stored_priors
+from restive.live.journal.sql_tables import moved_on, stored_priors
 from restive.live.memory import Memory
 from restive.live.people.roster import Roster, arms_from_data
 from restive.live.settings import Settings
@@ -179,7 +179,7 @@ class Session:
     ) -> Event:  # fmt: skip
         """Journal an event and apply it, unless the memory has it already."""
         if kind != "divergence":
-            self._require_newest()
+            self.require_newest()
         memory = self.touch()
         journalable(actor, "actor")
         last = (memory.seq, memory.digest)
@@ -190,9 +190,9 @@ class Session:
             memory.apply(event, body)
         return event
 
-    def _require_newest(self) -> None:
+    def require_newest(self) -> None:
         """Raise if a rebuild has made another file of this one."""
-        moved = self.moved_on()
+        moved = moved_on(self.journal)
         if moved is not None:
             path = Path(self.journal.name)
             raise ConflictError(
@@ -200,13 +200,6 @@ class Session:
                 f"Use {moved} from now on ({path.name} is written to again only if {moved} is "
                 "deleted)"
             )
-
-    def moved_on(self) -> Path | None:
-        """Return the file that goes on where this one ended, if a rebuild has made one."""
-        new = replaced_by(self.journal)
-        if new is None:
-            return None
-        return Path(new.name) if new.parent == Path(self.journal.name).resolve().parent else new
 
     def forget_from(self, first: int) -> Memory:
         """Make the memory anew, in a transaction, after events from this one on were withdrawn."""

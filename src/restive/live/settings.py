@@ -153,7 +153,9 @@ class Settings:
             return self.result_named(alike.pop())
         if word in (UNSEEN, NOT_PULLED):
             return word
-        known = [*self.outcomes, *self.states, UNSEEN, NOT_PULLED]
+        # whoever has words of their own would wonder what ours are
+        ours = () if self.outcomes else (UNSEEN, NOT_PULLED)
+        known = dict.fromkeys([*self.outcomes, *self.states, *ours])
         raise ProblemError(f"unknown outcome {shown(word)}; {suggestion(word, known)}")
 
     def state_of(self, word: str, what: str) -> int:

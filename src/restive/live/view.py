@@ -17,10 +17,10 @@ from restive.live import checking
 from restive.live.acts import undoing
 from restive.live.acts.deciding import decision_or_none
 from restive.live.acts.given import checked_names
-from restive.live.acts.recording import Batch, checked_batches, sort_results
+from restive.live.acts.recording import Batch, SortedResults, checked_batches, sort_results
 from restive.live.journal import tokens
 from restive.live.journal.events import Event
-from restive.live.journal.sql_tables import DECIDED, Progress, left_with
+from restive.live.journal.sql_tables import DECIDED, Progress, left_with, moved_on
 from restive.live.journal.tokens import Token
 from restive.live.memory import Memory
 from restive.live.session import Session, journalable
@@ -121,11 +121,16 @@ class LiveView:
 
     def mistakes(self, batches: Sequence[Batch]) -> list[Mistake]:
         """Tell which of these results could not be recorded now."""
+        return [mistake for one in self._sorted(batches) for mistake in one.mistakes]
+
+    def adds(self, batches: Sequence[Batch]) -> bool:
+        """Whether some of these results could be recorded now and are not there."""
+        return any(one.adds for one in self._sorted(batches))
+
+    def _sorted(self, batches: Sequence[Batch]) -> list[SortedResults]:
         checked_batches(batches)
         with self._session.reading() as memory:
-            journal = self._session.journal
-            found = [sort_results(journal, memory, batch).mistakes for batch in batches]
-            return [mistake for some in found for mistake in some]
+            return [sort_results(self._session.journal, memory, batch) for batch in batches]
 
     def kinds_of(self, names: Sequence[str]) -> list[str]:
         """Return the kinds of arms."""
@@ -268,21 +273,21 @@ class LiveView:
         with self._session.reading() as memory:
             journal, label = self._session.journal, memory.settings.clock.label
             withdrawn, events = journal.withdrawn(), journal.events(kinds=("acknowledge",))
-            found = [one for one in events if one.seq not in withdrawn]
+            found = [(one, one.body) for one in events if one.seq not in withdrawn]
             return [
-                (
-                    Alarm(one.body["of"], one.body["name"], one.tick, "", label(one.tick)),
-                    one.body["note"],
-                    one.actor,
-                )
-                for one in reversed(found[-limit:])
+                (Alarm(b["of"], b["name"], one.tick, "", label(one.tick)), b["note"], one.actor)
+                for one, b in reversed(found[-limit:])
             ]
 
     def moved_on(self) -> str | None:
         """Return the file that goes on where this one ended, if a rebuild has made one."""
         with self._session.reading():
-            moved = self._session.moved_on()
-            return None if moved is None else str(moved)
+            return moved_on(self._session.journal)
+
+    def require_newest(self) -> None:
+        """Raise if a rebuild has made another file of this one."""
+        with self._session.reading():
+            self._session.require_newest()
 
     def last_act(self) -> Act | None:
         """Return what `undo` would withdraw now; None if there is nothing."""
@@ -359,11 +364,8 @@ class LiveView:
             columns = ("tick", "status", "state", "audit", "expected")
             label = memory.settings.clock.label
             return [
-                {
-                    "label": label(row[0]),
-                    **dict(zip(columns, row, strict=False)),
-                    "told": row[-1] is not None,
-                }
+                {"label": label(row[0]), **dict(zip(columns, row, strict=False))}
+                | {"told": row[-1] is not None}
                 for row in reversed(rows)
             ]
 

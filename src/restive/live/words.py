@@ -13,7 +13,7 @@ from typing import Any
 from restive.arguments import shown, suggestion
 from restive.errors import ProblemError
 
-__all__ = ["PLAIN", "Words"]
+__all__ = ["PLAIN", "TAKEN", "Words"]
 
 MOST_WORD = 40
 COLUMNS = ("arm", "tick")  # that are headers of files under these names, or under one's own

@@ -21,7 +21,7 @@ register: Any = event.register
 
 PATIENCE = 0.5  # seconds of compiling that nobody minds
 NOTICE = (
-    "restive: compiling, up to a minute, the first time that this is done; "
+    "restive: compiling, up to a minute, the first time that this is done;\n"
     "`restive warm-up` compiles everything at once"
 )
 

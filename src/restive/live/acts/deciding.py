@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 from math import fsum
+from shlex import quote
 from typing import Any
 
 from restive.arguments import checked_count
@@ -52,7 +53,8 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
         raise ConflictError(
             f"{words.when(now, clock.label(now))} is over: "
             f"{words.when(memory.tick, clock.label(memory.tick))} was decided; "
-            "time never goes back, but a list that was a slip can be undone"
+            "time never goes back, but a list that was a slip can be undone: restive live undo "
+            f"{quote(session.journal.name)}"
         )
     return now
 
@@ -77,7 +79,8 @@ def decide(
         wanted = checked_count(num_pulls, "num_pulls", 0)
         if wanted > free:
             there = memory.settings.words.count(free, "arm")
-            raise ProblemError(f"num_pulls is {wanted}, but only {there} can be chosen")
+            calls = memory.settings.words.count(wanted, "pull")
+            raise ProblemError(f"{calls} are asked for, but only {there} can be chosen")
     memory = session.touch()
     if memory.open is not None and memory.open.missing:
         enter_unseen(session.journal, before)

@@ -41,6 +41,7 @@ __all__ = [
     "NOT_LISTED",
     "Batch",
     "Prepared",
+    "SortedResults",
     "checked_batches",
     "correct",
     "prepare",
@@ -78,6 +79,11 @@ class SortedResults:
     known: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
 
+    @property
+    def adds(self) -> bool:
+        """Whether there is a result that is not recorded yet."""
+        return bool(self.in_time or self.instead or self.shown or self.late or self.late_instead)
+
 
 def checked_batches(batches: Any) -> Sequence[Batch]:
     """Return a list of batches, or raise."""
@@ -91,12 +97,13 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResult
     tick = memory.tick if batch.tick is None else batch.tick
     found, words = SortedResults(tick), memory.settings.words
     if memory.tick < 0 or not 0 <= tick <= memory.tick:
-        reason = (
-            "nothing has been decided yet"
-            if memory.tick < 0
-            else f"{words.when(tick)} is not decided yet; the last decision is of "
-            f"{words.when(memory.tick)}"
-        )
+        reason = "nothing has been decided yet"
+        if memory.tick >= 0:
+            query = "SELECT 1 FROM event WHERE kind = 'decide' AND tick = ?"  # and withdrawn
+            undone = journal.connection.execute(query, (tick,)).fetchone() is not None
+            what = f"the list of {words.when(tick)} was undone" if undone else ""
+            reason = what or f"{words.when(tick)} is not decided yet"
+            reason += f"; the last decision is of {words.when(memory.tick)}"
         names = [*batch.results, *batch.instead]
         found.mistakes += [Mistake(batch.tick, str(name), reason) for name in names]
         return found
@@ -228,7 +235,10 @@ def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bo
 
 
 def _shown(settings: Settings, result: int | str) -> str:
-    return settings.state_name(result) if isinstance(result, int) else repr(result)
+    if isinstance(result, int):
+        return settings.state_name(result)
+    own = settings.outcome_word(result)
+    return own if own != result else repr(result)
 
 
 def _place(
@@ -399,6 +409,8 @@ def correct(
     """
     leaving: list[int] = []
     there, words = pulls_of(session.journal, memory, tick), memory.settings.words
+    left = left_with(session.journal, memory.gone, map(memory.roster.slot, results))
+    now = _said_last(session.journal, tick)
     body: dict[str, Any] = {"arms": [], "results": [], "note": note}
     for name, given in results.items():
         slot, state = memory.roster.slot(name), given
@@ -424,12 +436,17 @@ def correct(
                 f"{words.arm} {name!r}: {shown(given)} is no result: say "
                 f"{', '.join(memory.settings.choices(size))}; nothing was changed"
             )
+        if now.get(slot) == state and (left.get(slot) == tick) == (given == LEAVE):
+            continue  # as is known
         body["arms"].append(slot)
         body["results"].append(state)
-    receipt = Receipt(new=len(results))
+    new = len(body["arms"])
+    receipt = Receipt(new=new, known=len(results) - new)
     answer = {"receipt": vars(receipt)}
+    if not new:
+        writer.finish(max(memory.tick, 0), answer)
+        return receipt
     writer.append("correct", tick, body, answer)
-    left = left_with(session.journal, memory.gone, body["arms"])
     back = [slot for slot in body["arms"] if left.get(slot) == tick and slot not in leaving]
     leaving = sorted(set(leaving).difference(memory.gone))
     if leaving:
@@ -439,3 +456,20 @@ def correct(
         writer.append("return", max(memory.tick, 0), {"arms": sorted(back)}, answer)
         enter_return(session.journal, back)
     return receipt
+
+
+def _said_last(journal: Journal, tick: int) -> dict[int, int | str]:
+    """Return what was said last of each pull of a tick, as a correction or before."""
+    withdrawn, found = journal.withdrawn(), dict[int, tuple[int, int | str]]()
+    for event in journal.events(kinds=("correct",)):
+        if event.tick == tick and event.seq not in withdrawn:
+            body = event.body
+            for slot, result in zip(body["arms"], body["results"], strict=True):
+                found[slot] = event.seq, result
+    for slot, status, state, recorded in journal.connection.execute(
+        "SELECT slot, status, state, recorded FROM pull WHERE tick = ? AND recorded IS NOT NULL",
+        (tick,),
+    ):
+        if recorded > found.get(slot, (0,))[0]:
+            found[slot] = recorded, status if state is None else state
+    return {slot: result for slot, (_, result) in found.items()}

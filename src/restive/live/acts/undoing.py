@@ -15,6 +15,7 @@ corrected instead, which takes a rebuild.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from shlex import quote
 
 from restive.arguments import checked_count, shown
 from restive.errors import ConflictError, ProblemError
@@ -303,12 +304,11 @@ def change(session: Session, name: str, result: int | str, tick: int | None, act
     """Put a result in the place of the one that is there, inside a transaction."""
     memory = session.memory
     tick = memory.tick if tick is None else tick
-    words, pull = memory.settings.words, (tick, memory.roster.slot(name))
-    event = changeable(session).get(pull)
+    pull, now = (tick, memory.roster.slot(name)), changeable(session)
+    event = now.get(pull)
     if event is None:
         raise ConflictError(
-            f"{words.arm} {shown(name)}: no result of {words.when(tick)} came since the last list "
-            "was made, or another one rests on it; nothing was changed. Correct it instead"
+            f"{memory.settings.words.arm} {shown(name)}: {_instead(session, name, pull, now)}"
         )
     own = acts_since_the_list(session)[event]
     others = {one: said for one, said in results_of(session, own).items() if one != pull}
@@ -316,6 +316,34 @@ def change(session: Session, name: str, result: int | str, tick: int | None, act
     if others:
         _record_again(session, others, own[0].actor)
     return _record_again(session, {pull: result}, actor)
+
+
+def _instead(session: Session, name: str, pull: Pull, now: Mapping[Pull, int]) -> str:
+    """Say why a result cannot be changed, and what to do instead."""
+    (tick, slot), settings, file = pull, session.memory.settings, quote(session.journal.name)
+    words, clock = settings.words, settings.clock
+    when, changed = words.when(tick, clock.label(tick)), "nothing was changed"
+    ticks = session.journal.connection.execute(
+        "SELECT tick, recorded FROM pull WHERE slot = ? ORDER BY tick DESC", (slot,)
+    ).fetchall()
+    told = [of for of, recorded in ticks if recorded is not None]
+    if (tick, None) in ticks:
+        how = f"restive live record {file} RESULTS.csv {clock.option(tick)}"
+        return f"there is no result of {when} yet; {changed}. To record it: {how}"
+    why = f"no {words.pull} in {when}" if tick not in told else f"the result of {when} is older"
+    why += " than the last list, or another rests on it" if tick in told else ""
+    of = tick if tick in told else max(told, default=None)
+    if of is None:
+        return f"{why}, and no result of another {words.tick}; {changed}"
+    if of != tick:
+        why += f"; the last result is of {words.when(of, clock.label(of))}"
+    if (of, slot) in now:
+        how = f"restive live change {file} {quote(name)} OUTCOME {clock.option(of)}"
+        return f"{why}; {changed}. To change that one: {how}"
+    return (
+        f"{why}; {changed}. Write a file RESULTS.csv with {words.column('arm')},outcome and "
+        f"correct it: restive live correct {file} RESULTS.csv {clock.option(of)} --note WHY"
+    )
 
 
 def _record_again(session: Session, results: dict[Pull, int | str], actor: str) -> Receipt:

@@ -41,8 +41,8 @@ __all__ = [
     "enter_unseen",
     "give_way",
     "left_with",
+    "moved_on",
     "pulls_of",
-    "replaced_by",
     "store_priors",
     "stored_priors",
 ]
@@ -102,7 +102,7 @@ def stored_priors(journal: Journal, listed: Sequence[Sequence[str]]) -> dict[str
 # ---------------------------------------------------------------- of which file goes on
 
 
-def replaced_by(journal: Journal) -> Path | None:
+def moved_on(journal: Journal) -> str | None:
     """Return the file that a rebuild made of this one, while it is there; None if none is."""
     if not isinstance(journal.database, SqliteDatabase):
         return None
@@ -113,7 +113,10 @@ def replaced_by(journal: Journal) -> Path | None:
         return None
     new, here = Path(row[0]), journal.database.path.resolve()
     places = (new, here.with_name(new.name))  # both may have been moved
-    return next((one for one in places if one.is_file() and not one.samefile(here)), None)
+    found = next((one for one in places if one.is_file() and not one.samefile(here)), None)
+    if found is None:
+        return None
+    return found.name if found.parent == Path(journal.name).resolve().parent else str(found)
 
 
 def give_way(journal: Journal, last: tuple[int, bytes], path: Path) -> None:

@@ -22,9 +22,10 @@ from restive.live.agent import LiveAgent
 from restive.live.clock import NAMED, Clock
 from restive.live.creating import create_file
 from restive.live.journal.events import Event
+from restive.live.people.arm_files import arms_of_sheet, whole
 from restive.live.people.prior_arms import arm_of_prior_file, ticks_since_log
-from restive.live.people.roster import ALL, LONG_AGO, NewArm, no_kind
-from restive.live.people.sheets import Sheet, read_sheet, sheet_text
+from restive.live.people.roster import ALL, NewArm
+from restive.live.people.sheets import Sheet, listed, read_sheet, sheet_text
 from restive.live.session import OURS
 from restive.live.settings import AS_NOT_PULLED, Settings, learner_table
 from restive.live.told.answers import Decision, Receipt, RefusedError
@@ -35,16 +36,13 @@ from restive.problem.toml_text import parse_toml, read_text
 __all__ = [
     "AssumedWorld",
     "Recorded",
-    "arms_of_sheet",
     "create_from_files",
     "decision_text",
     "parsed_results",
     "record_sheet",
-    "rejected_text",
 ]
 
-MOST_NAMED = 20  # bad rows that a message lists
-MOST_ALIKE = 3  # of which the same is said, and which are listed one by one
+MOST_PULLS, MOST_TICKS = 50, 4  # that are looked at, and named, where no tick was said
 OUTCOME = "outcome"
 DECISION = ("tick", "date", "arm", "kind", "expected", "index", "audit", OUTCOME)
 
@@ -133,6 +131,12 @@ def create_from_files(
         raise ProblemError(
             f"who are the {word.many('arm')}? pass --arms FILE, with a column {word.arm!r}"
         )
+    if settings.num_pulls > len(new):
+        word = settings.words
+        raise ProblemError(
+            f"{word.count(settings.num_pulls, 'pull')} a {word.tick} are more than there are "
+            f"{word.many('arm')}, {len(new):,}; nothing was made"
+        )
     create_file(path, settings, kinds, new, actor)
     return LiveAgent.open(path), since, beyond
 
@@ -182,80 +186,15 @@ def _levels(text: str) -> list[float]:
 
 
 def _settings(path: Path) -> dict[str, Any]:
+    text = read_text(path)
     try:
-        data = parse_toml(read_text(path))
+        data = parse_toml(text)
         if "num_pulls" in data or "clock" in data:
             raise ProblemError("pulls and clock are options of `restive live init`")
         Settings.from_data({"num_pulls": 1, **data})
         return data
     except ProblemError as error:
         raise ProblemError(f"{path}: {error}") from None
-
-
-def arms_of_sheet(
-    sheet: Sheet, kinds: Sequence[str], settings: Settings, tick: int, known: Mapping[str, NewArm]
-) -> list[NewArm]:
-    """Return the arms of a file: arm, kind, and last_state with last_seen or elapsed.
-
-    Parameters
-    ----------
-    sheet
-        The file.
-    kinds
-        The kinds there are; a file needs no column for them where there is one.
-    settings, tick
-        The clock by which `last_seen` is a date and the names of states, and the tick at which the
-        arms join.
-    known
-        Arms of a prior file: what is known of them holds where this file says nothing else.
-    """
-    sheet.require("arm")
-    if len(kinds) > 1 and not known:
-        sheet.require("kind")
-    arms, wrong = [], []
-    for line, row in zip(sheet.lines, sheet.rows, strict=True):
-        try:
-            arms.append(_arm_of_row(row, kinds, settings, tick, known))
-        except ProblemError as error:
-            wrong.append((line, row["arm"], str(error)))
-    if wrong:
-        raise ProblemError(_listed(sheet, wrong, "nothing was changed"))
-    return arms
-
-
-def _arm_of_row(
-    row: Mapping[str, str], kinds: Sequence[str], settings: Settings, tick: int,
-    known: Mapping[str, NewArm],
-) -> NewArm:  # fmt: skip
-    name, kind = row["arm"], row.get("kind", "")
-    if name in known and not row.get("last_state") and kind in ("", known[name].kind):
-        return known[name]
-    if not kind and len(kinds) > 1:
-        raise ProblemError(f"its kind is missing: one of {', '.join(kinds)}")
-    kind = kind or kinds[0]
-    if kind not in kinds:
-        raise ProblemError(no_kind(kind, kinds))
-    if not row.get("last_state"):
-        if row.get("last_seen") or row.get("elapsed"):
-            raise ProblemError("last_state is missing, though it tells when it was seen")
-        return NewArm(name, kind)
-    state = settings.state_of(row["last_state"], "last_state")
-    if row.get("elapsed"):
-        return NewArm(name, kind, state, _whole(row["elapsed"], "elapsed"))
-    if not row.get("last_seen"):
-        return NewArm(name, kind, state, LONG_AGO)
-    elapsed = tick - settings.clock.tick_of(row["last_seen"], before=True)
-    if elapsed < 1:
-        raise ProblemError(
-            f"last_seen {row['last_seen']} is not before the {settings.words.tick} of joining"
-        )
-    return NewArm(name, kind, state, elapsed)
-
-
-def _whole(text: str, what: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise ProblemError(f"{what} must be a whole number, got {shown(text)}")
-    return int(text)
 
 
 # ---------------------------------------------------------------- decisions
@@ -332,31 +271,34 @@ def record_sheet(
     actor
         Who does this, for the journal.
     """
-    rows, wrong = _parsed(live.settings, sheet, tick)
-    last, by_tick = live.tick, any(at is None for _, at, _, _ in rows)
-    if by_tick and last >= 0:  # said once: the tick may be another when it is recorded
-        rows = [(line, last if at is None else at, arm, result) for line, at, arm, result in rows]
+    read, wrong = _parsed(live.settings, sheet, tick)
+    last, by_tick = live.tick, any(at is None for _, at, _, _ in read)
+    # said once: the tick may be another when it is recorded
+    rows = _rows_of(read, last) if by_tick and last >= 0 else read
     # the same bytes are the same request only for the same tick, and if they are read alike
     own = f"{OURS}file {sheet.digest}"
     request = own + (f" tick {last}" if by_tick else "" if tick is None else f" tick {tick}")
     request += " good" * accept_good + " instead" * pulled_instead
-    before = live.request(request)
     batches = _batches(live, rows, pulled_instead)
+    while (before := live.request(request)) is not None and live.adds(batches):
+        request += f" after {before.seq}"  # what it told of was withdrawn: it is a file like any
     lines = {(at, arm): line for line, at, arm, _ in reversed(rows)}
     if wrong and not accept_good and before is None:
         wrong += _with_lines(live.mistakes(batches), lines)
-        raise ProblemError(_listed(sheet, sorted(wrong), "nothing was recorded"))
+        raise ProblemError(listed(sheet, sorted(wrong), "nothing was recorded"))
     earlier = _earlier(live, own, last) if before is None and by_tick else None
     if earlier is not None and live.mistakes(batches):  # it is last week's file, sent again
-        return Recorded(Receipt(**earlier.body["answer"]["receipt"]), earlier.tick, ())
+        its_own = _batches(live, _rows_of(read, earlier.tick), pulled_instead)
+        if not live.adds(its_own):
+            return Recorded(Receipt(**earlier.body["answer"]["receipt"]), earlier.tick, ())
     try:
         receipt, mistakes = live.record_batches(
             batches, accept_good=accept_good, request=request, of_file=True, actor=actor
         )
     except RefusedError as error:
         found = sorted(_with_lines(error.mistakes, lines))
-        listed = _listed(sheet, found, "nothing was recorded")
-        raise RefusedError(error.mistakes, listed) from None
+        text = listed(sheet, found, "nothing was recorded")
+        raise RefusedError(error.mistakes, text) from None
     rejected = tuple(sorted(wrong + _with_lines(mistakes, lines)))
     return Recorded(receipt, None, rejected) if before is None else (
         Recorded(receipt, before.tick, ())
@@ -374,6 +316,11 @@ def _earlier(live: LiveAgent, own: str, tick: int) -> Event | None:
 
 
 ParsedRow = tuple[int, int | None, str, int | str]
+
+
+def _rows_of(rows: Sequence[ParsedRow], tick: int) -> list[ParsedRow]:
+    """Return rows with this tick where they say none."""
+    return [(line, tick if at is None else at, arm, result) for line, at, arm, result in rows]
 
 
 def _parsed(
@@ -405,9 +352,16 @@ def _parsed(
 def _tick_of_row(settings: Settings, row: Mapping[str, str], tick: int | None) -> int | None:
     """Return the tick of a row by its number, or by its date; by default it is `tick`."""
     clock, date = settings.clock, row.get("date")
+    words = settings.words
     if not row.get("tick"):
-        return clock.tick_of(date) if date else tick
-    at, words = _whole(row["tick"], settings.words.tick), settings.words
+        try:
+            return clock.tick_of(date) if date else tick
+        except ProblemError as error:
+            column = words.column("tick")
+            raise ProblemError(
+                f"{error}; where a column {column!r} has the number, no date is needed"
+            ) from None
+    at = whole(row["tick"], words.tick)
     try:
         dated = clock.tick_of(date) if date and clock.has_dates else at
     except ProblemError:  # as a spreadsheet has written it; the number says it all
@@ -426,7 +380,7 @@ def parsed_results(
     """Return the results of a file by arm, and of which one tick they are; or raise."""
     rows, wrong = _parsed(live.settings, sheet, tick)
     if wrong:
-        raise ProblemError(_listed(sheet, wrong, "nothing was changed"))
+        raise ProblemError(listed(sheet, wrong, "nothing was changed"))
     clock, words = live.settings.clock, live.settings.words
     ticks = sorted({at for _, at, _, _ in rows if at is not None})
     if tick is not None and ticks not in ([], [tick]):
@@ -441,12 +395,22 @@ def parsed_results(
             f"{words.tick} at a time; nothing was changed"
         )
     if tick is None and (not ticks or any(at is None for _, at, _, _ in rows)):
-        by_date = f"--date {clock.label(0)}, or " if clock.has_dates else ""
+        arms = {arm for _, _, arm, _ in rows}
+        called = f", when these {words.many('arm')} had a {words.pull}: "
+        which = [f"{clock.option(at)} ({words.when(at)})" for at in _pulled_in(live, arms)]
         raise ProblemError(
-            f"{sheet.name}: say of which {words.tick} these results are: {by_date}--tick 0, or a "
+            f"{sheet.name}: say of which {words.tick} these results are, by --date, --tick or a "
             f"column {words.column('tick')!r}; nothing was changed"
+            + (f"{called}{', or '.join(which)}" if which else "")
         )
     return {arm: result for _, _, arm, result in rows}, ticks[0] if tick is None else tick
+
+
+def _pulled_in(live: LiveAgent, arms: Iterable[str]) -> list[int]:
+    """Return the last ticks in which all of these were pulled, or else some; the newest first."""
+    by_arm = [{row["tick"] for row in live.history(arm, MOST_PULLS)} for arm in arms]
+    all_of_them = set.intersection(*by_arm) if by_arm else set()
+    return sorted(all_of_them or set().union(*by_arm), reverse=True)[:MOST_TICKS]
 
 
 def _batches(live: LiveAgent, rows: Sequence[ParsedRow], pulled_instead: bool) -> list[Batch]:
@@ -469,32 +433,3 @@ def _with_lines(
     return [
         (lines.get((m.tick, m.arm), lines.get((None, m.arm), 0)), m.arm, m.reason) for m in mistakes
     ]
-
-
-def _listed(sheet: Sheet, wrong: Sequence[tuple[int, str, str]], after: str) -> str:
-    noun = sheet.words.arm
-    reasons = {reason for *_, reason in wrong}
-    if len(wrong) == len(sheet.rows) > 2 and len(reasons) == 1:
-        return f"{sheet.name}: none of its {len(wrong)} rows can be taken: {reasons.pop()}; {after}"
-    alike: dict[str, list[tuple[int, str]]] = {}
-    for line, arm, reason in wrong:
-        alike.setdefault(reason, []).append((line, arm))
-    rows = []
-    for line, arm, reason in wrong:
-        same = alike[reason]
-        if len(same) <= MOST_ALIKE:
-            rows.append(f"  line {line}: {noun} {shown(arm)}: {reason}")
-        elif (line, arm) == same[0]:
-            lines = f"{len(same)} lines, {same[0][0]} to {same[-1][0]}"
-            names = ", ".join(shown(one) for _, one in same[:MOST_ALIKE])
-            rows.append(f"  {lines} ({names}, ...): {reason}")
-    more = [f"  and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
-    what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"
-    return "\n".join([f"{sheet.name}: {what} cannot be taken; {after}", *rows[:MOST_NAMED], *more])
-
-
-def rejected_text(sheet: Sheet, rejected: Sequence[tuple[int, str, str]]) -> str:
-    """Write the rows that were not taken, each with its reason."""
-    by_line = dict(zip(sheet.lines, sheet.rows, strict=True))
-    rows = [(*by_line[line].values(), reason) for line, _, reason in rejected if line in by_line]
-    return sheet_text([*sheet.headers, "reason"], rows)

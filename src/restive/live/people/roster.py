@@ -98,6 +98,7 @@ class Roster:
             # numbers of people are alike, so that a guess must be close to be of use
             word = name if isinstance(name, str) else shown(name)
             same = self.same_but_for_capitals(word)
+            same = same or [one for one in self.names if one.startswith(f"{word} ")]  # unquoted
             if same:
                 meant = f"did you mean {' or '.join(shown(one) for one in same[:3])}?"
                 raise ProblemError(f"there is no {self.noun} {shown(name)}; {meant}")
@@ -308,6 +309,9 @@ class Roster:
 def no_kind(kind: Any, kinds: Sequence[str]) -> str:
     """Say that a kind is not there, and what to do; a name that is close is likely a slip."""
     near = suggestion(kind, kinds, 0.8)
+    alike = [one for one in kinds if one.casefold() == str(kind).casefold()]
+    if alike:
+        return f"there is no kind {shown(kind)}; did you mean {alike[0]!r}?"
     if near.startswith("did"):
         return f"there is no kind {shown(kind)}; {near}"
     return (

@@ -15,18 +15,28 @@ from hashlib import sha256
 from os import PathLike
 from typing import Any
 
-from restive.arguments import checked_path, suggestion
+from restive.arguments import checked_path, shown, suggestion
 from restive.errors import ProblemError
 from restive.files import read_regular, replacing, spreadsheet_text, text_of_cell
 from restive.live.words import COLUMNS, PLAIN, Words
 
-__all__ = ["Sheet", "parse_sheet", "read_sheet", "sheet_text", "write_text"]
+__all__ = [
+    "Sheet",
+    "listed",
+    "parse_sheet",
+    "read_sheet",
+    "rejected_text",
+    "sheet_text",
+    "write_text",
+]
 
 # spreadsheets, pictures, PDF, old Office, and text in UTF-16
 OTHER_FILES = (b"PK", b"\x89PNG", b"\xff\xd8", b"%PDF", b"\xd0\xcf", b"\xff\xfe", b"\xfe\xff")
 LIKE = 0.6  # of headers to a column that is missing: "region" is not "person"
 MOST_BYTES = 1 << 28
 MOST_COLUMNS = 1000
+MOST_NAMED = 20  # bad rows that a message lists
+MOST_ALIKE = 3  # of which the same is said, and which are listed one by one
 MOST_ROWS = 1 << 20  # as a spreadsheet has
 
 
@@ -54,9 +64,11 @@ class Sheet:
                 wanted = self.words.column(column)
                 own = f", your word for {column!r}" if wanted != column else ""
                 near = suggestion(wanted, self.headers, LIKE)
-                there = f"{own}; its columns are {', '.join(self.headers)}"
-                said = f"; {near}" if near.startswith("did") else there
-                raise ProblemError(f"{self.name}: there is no column {wanted!r}{said}")
+                said = f"{own}; its columns are {', '.join(self.headers)}: rename the one that is"
+                said = f"; {near} Rename it" if near.startswith("did") else f"{said} meant"
+                raise ProblemError(
+                    f"{self.name}: there is no column {wanted!r}{said} to {wanted!r}"
+                )
 
 
 def read_sheet(path: str | PathLike[str], words: Words = PLAIN) -> Sheet:
@@ -193,3 +205,33 @@ def write_text(path: str | PathLike[str], text: str) -> None:
     """Write a file; it is there whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
+
+
+def listed(sheet: Sheet, wrong: Sequence[tuple[int, str, str]], after: str) -> str:
+    """Say which rows cannot be taken: line, arm and reason of each."""
+    noun = sheet.words.arm
+    reasons = {reason for *_, reason in wrong}
+    if len(wrong) == len(sheet.rows) > 2 and len(reasons) == 1:
+        return f"{sheet.name}: none of its {len(wrong)} rows can be taken: {reasons.pop()}; {after}"
+    alike: dict[str, list[tuple[int, str]]] = {}
+    for line, arm, reason in wrong:
+        alike.setdefault(reason, []).append((line, arm))
+    rows = []
+    for line, arm, reason in wrong:
+        same = alike[reason]
+        if len(same) <= MOST_ALIKE:
+            rows.append(f"  line {line}: {noun} {shown(arm)}: {reason}")
+        elif (line, arm) == same[0]:
+            lines = f"{len(same)} lines, {same[0][0]} to {same[-1][0]}"
+            names = ", ".join(shown(one) for _, one in same[:MOST_ALIKE])
+            rows.append(f"  {lines} ({names}, ...): {reason}")
+    more = [f"  and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
+    what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"
+    return "\n".join([f"{sheet.name}: {what} cannot be taken; {after}", *rows[:MOST_NAMED], *more])
+
+
+def rejected_text(sheet: Sheet, rejected: Sequence[tuple[int, str, str]]) -> str:
+    """Write the rows that were not taken, each with its reason."""
+    by_line = dict(zip(sheet.lines, sheet.rows, strict=True))
+    rows = [(*by_line[line].values(), reason) for line, _, reason in rejected if line in by_line]
+    return sheet_text([*sheet.headers, "reason"], rows)

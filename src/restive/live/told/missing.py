@@ -45,12 +45,10 @@ def of_which_list(live: LiveView, mistakes: Sequence[Mistake]) -> str:
     for tick in range(live.tick, max(-1, live.tick - PAST), -1):
         decision = live.decision(tick)
         if decision is not None and names <= set(decision.arms):
-            label = clock.label(tick)
-            option = f"--date {label}" if label else f"--tick {tick}"
-            listed = f"on the list of {words.when(tick, label)}"
+            listed = f"on the list of {words.when(tick, clock.label(tick))}"
             return (
                 f"\nAll of them were {listed}: if these results are of that {words.tick}, say "
-                f"{option}, and leave out what says another {words.tick}"
+                f"{clock.option(tick)}, and leave out what says another {words.tick}"
             )
     return (
         f"\nIf {words.many('arm')} who were not on the list did get a {words.pull}, say "

@@ -106,11 +106,12 @@ def status(session: Session) -> Status:
     totals = session.summaries.totals(session)
     counts, now = totals.statuses, memory.open
     withdrawn = session.journal.withdrawn()
-    corrected = sum(
-        len(event.body["arms"])
+    corrected = {
+        (event.tick, slot)
         for event in session.journal.events(kinds=("correct",))
         if event.seq not in withdrawn
-    )
+        for slot in event.body["arms"]
+    }
     return Status(
         tick=memory.tick,
         label=memory.settings.clock.label(memory.tick) if memory.tick >= 0 else "",
@@ -133,7 +134,7 @@ def status(session: Session) -> Status:
         forecast=totals.forecast,
         audit_mean=_audit_mean(memory, totals),
         unseen_by_last_state={s: (u, n) for s, (u, n) in sorted(memory.unseen.items())},
-        corrections=corrected,
+        corrections=len(corrected),
         approximate=not memory.roster.moves_alike and memory.settings.missing == AS_NOT_PULLED,
         pulled_only=memory.roster.pays_unpulled,
         events=memory.seq,
