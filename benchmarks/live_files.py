@@ -104,7 +104,7 @@ def _slow_arms(place: Path) -> list[Result]:
 
 
 def _used(command: str, path: Path, *more: str) -> tuple[float, float]:
-    """Processor seconds and megabytes of a command of `restive live`; the best of three, if nothing is written."""
+    """Processor seconds and megabytes of `restive live COMMAND`; the best of three, or the one."""
     program = [sys.executable, "-c", MEASURED, "live", command, str(path), *more]
     found = []
     for _ in range(1 if "--out" in more else 3):  # a file that is there is not written over
