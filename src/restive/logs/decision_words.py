@@ -48,10 +48,7 @@ def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     if found.gain is None:
         return f"What {units.pulls} by index are worth could not be computed."
     if _is_guessed(fitted):
-        return (
-            f"This log does not show that {units.pulls} change anybody: "
-            f"{_what_one_adds(fitted, units)}."
-        )
+        return f"This log does not show that {units.pulls} change anybody."
     if found.pulls_add is not None and not found.pulls_add.is_clear:
         return (
             f"{pulls} make no difference that this log could show: "
@@ -91,7 +88,7 @@ def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     if _is_guessed(fitted):
         look = f"; {units.pulls} to the same few in one {units.step} after another tell most"
         return (
-            f"What to do: go on as you do. {_capital(seen)} do not tell whom {units.pulls} change"
+            f"What to do: go on as you do. As far as {seen} tell, {_what_one_adds(fitted, units)}"
             f"{'' if fitted.seen == 'always' else look}."
         )
     if not found.gain.is_clear:
@@ -168,9 +165,12 @@ def _what_one_adds(fitted: FittedLog, units: Units) -> str:
         if shape.gain is not None
     }
     if len(found) == 1:
-        return f"one adds {next(iter(found.values()))} {units.reward} in the next {units.step}"
-    said = ", ".join(f"{gain} for {name}" for name, gain in list(found.items())[:MOST_NAMED])
-    return f"one adds, in {units.reward} of the next {units.step}, {said}"
+        adds = f"{next(iter(found.values()))} {units.reward} in the next {units.step}"
+    else:
+        named = list(found.items())[:MOST_NAMED]
+        said = ", ".join(f"{gain} for {name}" for name, gain in named)
+        adds = f"in {units.reward} of the next {units.step}: {said}"
+    return f"{units.pulls} add {adds}"
 
 
 def _gain(found: FitDecision, units: Units) -> str:
