@@ -89,6 +89,22 @@ def test_no_number_of_a_table_is_ever_cut(monkeypatch, capsys, columns):
     assert "┃" in shown
 
 
+@pytest.mark.parametrize("columns", [40, 120])
+def test_a_column_that_is_left_out_is_not_explained_but_how_to_see_it_is(
+    monkeypatch, capsys, columns
+):
+    width_of(monkeypatch, columns)
+    header = ("policy", "average reward", "of the bound")
+    tables.print_table(
+        "", header, ROWS, words=("policy",), drop=("of the bound",), caption="Means.",
+        explained={"of the bound": "A share.", "policy": "A name."}, elsewhere=" and with --json",
+    )  # fmt: skip
+    flat = " ".join(capsys.readouterr().out.split())
+    assert ("Means. A share. A name." in flat) == (columns == 120)
+    assert ("Means. A name." in flat) == (columns == 40)
+    assert ("the bound; shown in a wider window and with --json" in flat) == (columns == 40)
+
+
 @pytest.mark.parametrize(("said", "width"), [("80", 80), ("0", 120), ("wide", 120), (None, 120)])
 def test_what_is_piped_is_as_wide_as_columns_says(monkeypatch, capsys, said, width):
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -144,6 +160,9 @@ def test_init_writes_a_problem_that_can_be_planned_and_never_replaces_a_file(tmp
     assert bandit.num_arms == 4
     assert bandit[0].states == ("bad", "good")
     assert "downlink" in run("plan", "problem.toml")
+    text = Path("problem.toml").read_text()
+    seen = rs.RestlessBandit.from_toml(text.replace('# seen = "always"', 'seen = "always"'))
+    assert all(arm.always_seen for arm in seen)
     before = Path("problem.toml").read_bytes()
     with pytest.raises(rs.RestiveError, match=r"problem\.toml exists already; name another file"):
         run("init")
@@ -269,22 +288,43 @@ def test_learners_are_compared_on_problems_and_studies_of_ones_own(tmp_path, mon
     assert comparison_study(["sweep.toml"], ["tsde"]).cases[0].settings.horizon == 30
 
 
+THREE_STATES = rs.Arm([[0.2, 0.4, 0.4]] * 3, rewards=[0, 1, 2], states=["a", "b", "c"])
+HELPED = rs.Arm([[0.2, 0.8], [0.1, 0.9]], [[0.5, 0.5], [0.3, 0.7]], [0, 1])
+PAYS = rs.gilbert_elliott(0.3, 0.7, passive_rewards=[0, 1])
+CHANNEL = rs.gilbert_elliott(0.2, 0.6)
+
+
+@pytest.mark.parametrize("odd", [THREE_STATES, HELPED, PAYS], ids=["three", "helped", "pays"])
+def test_what_has_no_grid_is_compared_under_a_uniform_prior(tmp_path, monkeypatch, odd):
+    """At the command line as in Python: learners may find any law, pulled and not."""
+    monkeypatch.chdir(tmp_path)
+    own = rs.RestlessBandit([odd, CHANNEL, odd], 1)
+    Path("odd.toml").write_text(own.to_toml())
+    study = comparison_study(["odd.toml"], ["tsde", "ucb1"], horizon=30, replications=2)
+    _, prior, _ = study.cases[0].settings.systems()
+    for k, arm in enumerate(own):
+        found = prior.arms[k]
+        assert (found.active == 1).all()
+        assert (found.passive == 1).all()
+        assert found.typical.rewards.tolist() == arm.rewards.tolist()
+        assert found.typical.passive_rewards.tolist() == arm.passive_rewards.tolist()
+    rs.run_study(study, "out")
+    (alone,) = rs.compare(own, ["tsde", "ucb1"], horizon=30, replications=2)
+    ends = {curve.learner: curve.mean[-1] for curve in alone.curves}
+    for found in rs.load_results("out"):
+        assert found.regret.mean[-1] == pytest.approx(ends[found.case.learner])
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
         ("paper-frequentis", "did you mean 'paper-frequentist'.; or name a TOML file"),
         ("gone.toml", "gone.toml: cannot be read"),
-        ("three.toml", r"three.toml: arm 0 has 3 states, and a grid is a prior for two"),
-        ("pulled.toml", r"pulled.toml: arm 0 moves differently when pulled, .* write a study"),
         ("wrong.toml", "wrong.toml: .*line 3: p01 is 7"),
     ],
 )
 def test_what_cannot_be_compared_is_said(tmp_path, monkeypatch, name, words):
     monkeypatch.chdir(tmp_path)
-    arm = rs.Arm([[0.2, 0.4, 0.4]] * 3, rewards=[0, 1, 2])
-    Path("three.toml").write_text(rs.RestlessBandit([arm], 1).to_toml())
-    arm = rs.Arm([[0.2, 0.8], [0.1, 0.9]], [[0.5, 0.5], [0.3, 0.7]], [0, 1])
-    Path("pulled.toml").write_text(rs.RestlessBandit([arm], 1).to_toml())
     Path("wrong.toml").write_text("num_pulls = 1\n[[arm]]\np01 = 7\np11 = 0.5\n")
     with pytest.raises(rs.errors.ProblemError, match=words):
         comparison_study([name], ["tsde"])

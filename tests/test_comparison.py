@@ -22,6 +22,7 @@ from restive.studies.report import ranking as ranking_page
 from restive.studies.report.charts import Naming
 from restive.studies.report.ranking import (
     HEADER,
+    bound_caption,
     ranking_caption,
     ranking_rows,
     ranking_verdict,
@@ -270,7 +271,7 @@ def test_rows_show_both_regrets_and_what_was_earned(folder, found, instance):
         episodes = earned(folder, case.case, "episodes")[:, -1].mean()
         assert float(row["episodes"].replace(",", "")) == pytest.approx(episodes, abs=0.51)
         assert float(row["us a step"]) > 0
-    assert f"T times {limit / 400:.6f}, which no policy exceeds" in ranking_caption(ranking)
+    assert f"T times {limit / 400:.6f}, which no policy exceeds" in bound_caption(ranking)
     caption = ranking_caption(ranking)
     assert "'Whittle index' that knows the truth" in caption
     assert f"Means over {COUNT} replications at T = 400, ± the half-width of a 95%" in caption
@@ -283,6 +284,7 @@ def test_where_the_truth_is_drawn_there_is_no_bound(tmp_path):
     (ranking,) = rankings(cases)
     assert [row[HEADER.index("against the bound")] for row in ranking_rows(ranking)] == ["-"] * 3
     assert "bound" not in ranking_caption(ranking)
+    assert bound_caption(ranking) == ""
     shown, folded = charts_of(cases, [ranking], Naming(cases))
     assert [chart.name for chart in (*shown, *folded)] == ["end", "differences", "regret", "reward"]
 
@@ -356,8 +358,9 @@ def test_the_command(tmp_path):
     assert "minus" in page
     (ranking,) = rankings(rs.load_results(out))
     printed = " ".join(done.output.split())
-    assert ranking_caption(ranking) in printed
-    assert ranking_caption(ranking) in html.unescape(page)
+    caption = f"{ranking_caption(ranking)} {bound_caption(ranking)}"
+    assert caption in printed
+    assert caption in html.unescape(page)
     for row in ranking_rows(ranking):
         for column, cell in zip(HEADER, row, strict=True):
             if column not in ("place", "us a step"):  # a time is measured anew each time

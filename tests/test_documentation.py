@@ -34,7 +34,9 @@ import pytest
 
 import restive as rs
 from restive.cli import app, main
+from restive.problem.arm_tables import ARM_KEYS
 from restive.problem.changing_file import load_any_problem
+from restive.problem.problem_file import PROBLEM_KEYS
 from restive.problem.toml_text import read_text
 
 ROOT = Path(__file__).parent.parent
@@ -179,6 +181,14 @@ def test_site_builds_without_warnings_and_loads_nothing_from_elsewhere(tmp_path:
         assets.feed(built.read_text(encoding="utf-8"))
         assert assets.found
         assert not [asset for asset in assets.found if "//" in asset]
+
+
+def test_the_page_on_problem_files_has_every_key() -> None:
+    page = (DOCS / "how-to/own-problem.md").read_text(encoding="utf-8")
+    top, arm = page.split("## Keys")[1].split("In `[[arm]]`, ")
+    named = [set(re.findall(r"^\| `([^`]+)`", table, re.M)) for table in (top, arm)]
+    assert named[0] == {"[[arm]]" if key == "arm" else key for key in PROBLEM_KEYS} | {"[[change]]"}
+    assert named[1] >= set(ARM_KEYS)
 
 
 def test_every_public_name_is_in_the_reference() -> None:

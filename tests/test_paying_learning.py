@@ -420,10 +420,6 @@ def test_a_comparison_says_who_solves_another_problem():
     assert str(found).endswith(remark)
     (alone,) = rs.compare((truth, prior), ["tsde"], horizon=30, replications=2)
     assert alone.remarks == ()
-    with pytest.raises(
-        rs.errors.ProblemError, match="it needs a prior that says what a pull may change"
-    ):
-        rs.compare(truth, ["tsde"])
 
 
 def test_a_comparison_says_where_the_question_looks_wrong():

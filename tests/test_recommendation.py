@@ -256,3 +256,39 @@ def test_a_name_that_several_arms_have_must_be_a_number(tmp_path):
     path.write_text("arm,state,ago\ntwin,1,1")
     with pytest.raises(rs.RestiveError, match="2 arms are called 'twin'; give the number"):
         read_sightings(path, twins)
+
+
+def test_among_equals_the_simplest_is_recommended_and_the_search_for_a_table_comes_last():
+    bandit = BANDITS["one of three"]
+    names = ("best_fixed", "myopic", "lp_priority", "best_index")
+    policies = {name: rs.registry.policy_mapping(name)(bandit) for name in names}
+    earned = {name: Earned(1.0 + 0.1 * (name != "best_fixed"), 0.0) for name in names}
+    for name in names[1:]:
+        assert recommend(bandit, earned, policies, None).policy == name
+        del earned[name]
+
+
+def test_what_depends_on_the_start_is_neither_recommended_nor_a_verdict(tmp_path):
+    """Arms that stay where they are: what any policy earns is what they began with."""
+    path = tmp_path / "stuck.toml"
+    path.write_text("num_pulls = 1\n[[arm]]\np01 = 0\np11 = 1\ncount = 3")
+    out = run("plan", path, "--discount", 0.9, "--max-elapsed", 5)
+    assert "whittle: J depends on the start: 0.000000 to 1.000000" in out
+    assert "No recommendation: no policy has a J that is the same however the arms begin" in out
+    assert "no difference" not in out
+    assert "Recommended" not in out
+    bandit = BANDITS["one of three"]
+    policies = {name: rs.registry.policy_mapping(name)(bandit) for name in ("myopic", "whittle")}
+    earned = {"whittle": Earned(1.0, 0.0), "myopic": Earned(1.5, 0.0, depends_on_start=True)}
+    found = recommend(bandit, earned, policies, None)
+    assert (found.policy, found.matters) == ("whittle", True)
+
+
+def test_that_nothing_matters_is_said_only_where_every_policy_is_known():
+    idle = rs.RestlessBandit([CHANNELS[0]] * 3, 1)
+    policies = {"best_fixed": rs.policies.best_fixed(idle)}
+    turns = round_robin_reward(idle)
+    earned = {"best_fixed": Earned(turns, 0.0)}
+    assert recommend(idle, earned, policies, None).matters  # the optimum has no value
+    assert recommend(idle, earned, policies, turns + 0.1).matters  # and may earn more
+    assert not recommend(idle, earned, policies, turns).matters

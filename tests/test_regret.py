@@ -294,14 +294,15 @@ def test_plot_draws_the_mean_and_the_band():
     (line,) = axes.get_lines()
     assert line.get_xdata().tolist() == found.times.tolist()
     assert line.get_ydata().tolist() == found.mean.tolist()
-    assert line.get_label() == "whittle"
+    assert line.get_label() == "tsde, whittle"
     (band,) = axes.collections
     corners = band.get_paths()[0].vertices
     assert corners[:, 1].min() == pytest.approx(found.lower.min())
     assert corners[:, 1].max() == pytest.approx(found.upper.max())
     again = found.plot(ax=axes)
     assert again is axes
-    assert len(axes.get_lines()) == 2
+    found.plot(axes, label="mine")
+    assert [line.get_label() for line in axes.get_lines()][2:] == ["mine"]
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,7 @@ class _Shown(NamedTuple):
     title: str
     rows: list[list[str]]
     caption: str
+    about_bound: str
     remarks: list[str]
     won: list[tuple[str, str]]
     verdict: str
@@ -140,6 +141,7 @@ class _Shown(NamedTuple):
 def _shown(found: list[CaseSummary]) -> list[_Shown]:
     from restive.studies.paired_differences import rankings
     from restive.studies.report.ranking import (
+        bound_caption,
         ranking_caption,
         ranking_remarks,
         ranking_rows,
@@ -152,6 +154,7 @@ def _shown(found: list[CaseSummary]) -> list[_Shown]:
             ranking.point or "learners",
             ranking_rows(ranking),
             ranking_caption(ranking),
+            bound_caption(ranking),
             [*ranking_remarks(ranking), *_suited(ranking.cases[0])],
             victories(ranking) if ranking.pairs else [],
             ranking_verdict(ranking) if ranking.pairs else "",
@@ -170,6 +173,7 @@ def _print_ranking(shown: _Shown) -> None:
         words=("learner",),
         drop=("us a step", "episodes", "against the bound"),
         caption=shown.caption,
+        explained={"against the bound": shown.about_bound},
     )
     print_lines(shown.remarks)
     if shown.won:

@@ -13,7 +13,7 @@ __all__ = ["TEMPLATE", "init"]
 
 TEMPLATE = """\
 # A problem for restive: arms that change by themselves, and how many you can pull in each step.
-# You see the state of an arm, and earn its reward, only when you pull it.
+# You see the state of an arm, and earn its reward, only when you pull it (but see pay and seen).
 # Change what is below, then run:  restive plan {name}
 
 num_pulls = 2                 # arms pulled in each step
@@ -23,6 +23,10 @@ states = ["bad", "good"]
 
 # If arms also pay while they are not pulled, as patients and machines do:
 # pay = "always"
+
+# If you see every arm in every step, pulled or not, as with sensors or people who report (some arms
+# only: write it in their [[arm]]):
+# seen = "always"
 
 # An arm with two states. p01 and p11 are the chances that it is good in the next step:
 # p01 if it is bad now, p11 if it is good now. The good state pays 1, the bad one 0.

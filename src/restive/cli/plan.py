@@ -23,6 +23,10 @@ __all__ = ["plan"]
 
 MOST_ROWS = 40  # kinds of arms that are printed
 MOST_RANGES = 300  # characters that say which arms are of a kind
+NOTHING_ADVISED = (
+    "No recommendation: no policy has a J that is the same however the arms begin; the lines above "
+    "say why."
+)
 
 
 def plan(
@@ -108,6 +112,7 @@ def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) ->
 
     advised = found.recommendation
     if advised is None:
+        print_lines(["", NOTHING_ADVISED])
         return
     lines, table = recommendation_sentences(advised, bandit), sightings_file(problem)
     if advised.matters and bandit.num_pulls < bandit.num_arms:
@@ -145,6 +150,7 @@ def _print_arms(found: Plan, always: bool) -> None:
         rows,
         words=("arms", "name", *(["states"] if any(arm.states for arm in found.arms) else [])),
         drop=("mixing time", "indexable", "states", "limiting index"),
+        elsewhere=" and with --json",
     )
 
 
@@ -171,10 +177,22 @@ def _print_policies(found: Plan, always: bool) -> None:
                 policy.method or "",
             ]
         )
-    added = ["pulls add"] if always else []
-    header = ("policy", "J", "±", *added, "of the bound", "method")
-    drop = ("method", "of the bound")
-    print_table(title, header, rows, words=("policy", "method"), drop=drop)
+    # where arms pay by themselves a share of the whole bound would say nothing
+    added, of_what = (["pulls add"], "of the most") if always else ([], "of the bound")
+    explained = {}
+    if any(policy.stderr for policy in found.policies):
+        explained["±"] = "± is the standard error of J where it was simulated."
+    if always:
+        explained[of_what] = f"{of_what}: what pulls add, as a share of the most that they can add."
+    print_table(
+        title,
+        ("policy", "J", "±", *added, of_what, "method"),
+        rows,
+        words=("policy", "method"),
+        drop=("method", of_what),
+        explained=explained,
+        elsewhere=" and with --json",
+    )
 
 
 def _notes(found: Plan) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def print_table(
     prose: Sequence[str] = (),
     drop: Sequence[str] = (),
     caption: str = "",
+    explained: Mapping[str, str] = MappingProxyType({}),
+    elsewhere: str = "",
     ruled: bool = False,
 ) -> None:
     """Print a table, a line per row but for `prose`; where it is too wide, columns are left out.
@@ -65,15 +68,21 @@ def print_table(
     drop
         Columns that are left out where there is no room, the first of these first; a line below
         the table names them. Beyond these the last ones go.
+    explained
+        Sentences on columns, which follow the caption where there is room for the column.
+    elsewhere
+        Where columns can be seen that are left out, beside a wider window: " and with --json".
     """
     console = terminal()
     columns = [_Column.of(name, rows, at, words, prose) for at, name in enumerate(header)]
     kept, widths = _fitting(columns, drop, console.width)
     there = {column.at for column in kept}
     left_out = [name for at, name in enumerate(header) if at not in there]
+    about = [words for name, words in explained.items() if name not in left_out]
+    caption = " ".join(filter(None, (caption, *about)))
     if left_out:
-        said = f"left out, for want of room: {', '.join(left_out)}"
-        caption = f"{caption}\n{said}" if caption else said
+        said = f"left out, for want of room: {', '.join(left_out)}; shown in a wider window"
+        caption = f"{caption}\n{said}{elsewhere}" if caption else f"{said}{elsewhere}"
     console.print(_table(title, kept, widths, rows, caption, ruled))
 
 

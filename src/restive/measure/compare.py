@@ -29,10 +29,10 @@ from restive.measure.regret import EXACT, LearnerLike, RegretCurve, frequentist_
 from restive.pages.figures import plot_band
 from restive.pages.frames import data_frame, html_table
 from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
-from restive.problem.bandit import RestlessBandit, always_seen
+from restive.problem.bandit import RestlessBandit, always_seen, kinds_of
 from restive.problem.changing import ChangingBandit, first_phase
 
-__all__ = ["LEVELS", "ComparedLearners", "Difference", "compare", "default_prior"]
+__all__ = ["LEVELS", "ComparedLearners", "Difference", "compare", "default_prior", "has_grid"]
 
 
 World: TypeAlias = RestlessBandit | ChangingBandit
@@ -131,8 +131,9 @@ def compare(
     problems
         Bandits, which may change (`ChangingBandit`), or pairs of one and the prior of learners that
         have one. By default that is a
-        9 x 9 grid for each arm; arms of more than two states, and arms that pay while not pulled,
-        need a prior.
+        9 x 9 grid for each arm. Where any arm has more than two states, pays while not pulled or
+        moves differently when pulled, and where all are always seen, every row of the matrices of
+        every arm may be anything (Dirichlet laws with ones), pulled and not.
     learners
         Names, or functions of (task, seed) that return a learner of your own: an object with
         `select()` and `observe(states)`. Yours run in Python, slower.
@@ -186,26 +187,25 @@ def _checked(problem: Any) -> tuple[World, Prior]:
         )
     if prior is not None:
         return bandit, prior
-    try:
-        return bandit, default_prior(first_phase(bandit))
-    except ProblemError as error:
-        raise ProblemError(f"{error}: pass (bandit, prior)") from None
+    return bandit, default_prior(first_phase(bandit))
 
 
 def default_prior(bandit: RestlessBandit) -> Prior:
-    """Return a 9 x 9 grid for each arm, with the arm's own rewards, or say why it needs another.
-
-    Of arms that are always seen every row may be anything, whatever a pull may change.
-    """
-    if always_seen(bandit).all():
+    """Return a 9 x 9 grid for each arm, or, where that is no prior of them, any law of each row."""
+    if always_seen(bandit).all() or not has_grid(bandit):
         return uniform_prior(bandit)
-    for k, arm in enumerate(bandit.arms):
-        if arm.pays_unpulled:  # arms of the grid move alike, so that pulls would change nothing
-            raise ProblemError(
-                f"{bandit.label(k)} pays while it is not pulled, so it needs a prior that says "
-                "what a pull may change"
-            )
     return grid_prior(LEVELS, like=bandit)
+
+
+def has_grid(bandit: RestlessBandit) -> bool:
+    """Whether all arms are channels, which have a grid for a prior.
+
+    Arms of a grid move alike, pulled or not: of those that pay always none would be worth a pull.
+    """
+    return all(
+        arm.num_states == 2 and arm.is_uncontrolled and not arm.pays_unpulled
+        for arm in kinds_of(bandit).arms
+    )
 
 
 def _remarks(bandit: World, learners: Sequence[LearnerLike], curve: RegretCurve) -> tuple[str, ...]:

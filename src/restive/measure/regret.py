@@ -146,9 +146,14 @@ class RegretCurve:
         columns = [column[shown].tolist() for column in self._columns]
         return html_table(repr(self), CSV_HEADER, zip(*columns, strict=True))
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the curve with its band into a matplotlib axes, a new one by default."""
-        return plot_band(self.times, self.mean, self.lower, self.upper, self.policy_mapping, ax)
+    def plot(self, ax: Any = None, label: str | None = None) -> Any:
+        """Draw the curve with its band into a matplotlib axes, a new one by default.
+
+        The legend names it by learner and policy mapping, or as `label` says.
+        """
+        if label is None:
+            label = f"{self.learner}, {self.policy_mapping}"
+        return plot_band(self.times, self.mean, self.lower, self.upper, label, ax)
 
 
 def bayesian_regret(

@@ -16,7 +16,7 @@ from restive.errors import ProblemError, TooLargeError
 from restive.learn.learner_state import require_sees
 from restive.learn.learners import LEARNERS, learner
 from restive.measure import zoo
-from restive.measure.compare import LEVELS, default_prior
+from restive.measure.compare import LEVELS, has_grid
 from restive.plan.policies.registry import mapping_name
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit
@@ -114,20 +114,18 @@ def _instances(name: str) -> list[str | Data]:
             "a problem or a study"
         )
     if "arm" in parse_toml(read_text(path)):
-        return [_of_problem(path.stem, load_any_problem(path), name)]
+        return [_of_problem(path.stem, load_any_problem(path))]
     return list(_of_study(path.stem, load_study(path)))
 
 
-def _of_problem(name: str, bandit: RestlessBandit | ChangingBandit, path: str) -> Data:
-    """Return a problem as an instance: learners know the rewards and hold a grid possible."""
-    try:
-        default_prior(first_phase(bandit))
-    except ProblemError as error:
-        raise ProblemError(
-            f"{path}: {error}: write a study with a [prior], and compare on that"
-        ) from None
+def _of_problem(name: str, bandit: RestlessBandit | ChangingBandit) -> Data:
+    """Return a problem as an instance: learners know the rewards, and what they hold possible.
+
+    That is `default_prior`, but that arms that are always seen among others have any law.
+    """
+    grid = has_grid(first_phase(bandit))
     tables = [
-        {**_possible(arms[0]), "count": len(arms)}
+        {**_possible(arms[0], grid), "count": len(arms)}
         for arms in (list(run) for _, run in groupby(bandit.arms, key=_what_is_known))
     ]
     problem = parse_toml(bandit.to_toml())
@@ -138,9 +136,9 @@ def _what_is_known(arm: Arm) -> tuple[Any, ...]:
     return arm.rewards.tobytes(), arm.states, arm.seen
 
 
-def _possible(arm: Arm) -> Data:
-    """What an arm may be: any, if it is always seen, else a channel of the grid."""
-    if arm.always_seen:
+def _possible(arm: Arm, grid: bool) -> Data:
+    """What an arm may be: a channel of the grid, or anything."""
+    if arm.always_seen or not grid:
         ones = [[1.0] * arm.num_states] * arm.num_states
         return {"dirichlet": {"active": ones, "passive": ones}}
     return {"candidate": _candidates(arm)}

@@ -29,9 +29,11 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-# The simplest first: fixed arms need no bookkeeping, the optimum is made for one bandit alone.
-SIMPLEST_FIRST = ("best_fixed", "whittle", "best_index", "lp_priority", "myopic", "optimal")
+# The simplest first: fixed arms need no bookkeeping, Whittle's index is what all else plays unless
+# told otherwise (and myopic can get stuck), the optimum is made for one bandit alone.
+SIMPLEST_FIRST = ("best_fixed", "whittle", "myopic", "lp_priority", "best_index", "optimal")
 AS_GOOD = 1e-3  # share of what pulls add that is not worth a more complicated policy
+NO_MORE = 1e-6  # relative: what a bound may be above J by rounding
 ERRORS = 2.0  # standard errors to each end of a 95% interval of the mean of 64 runs
 MOST_PRODUCTS = 200_000  # matrices multiplied for the value of taking turns
 LONG_AGO = 10**6  # steps: whoever was last seen then is as good as never seen
@@ -40,10 +42,14 @@ MOST_NAMED = 10  # arms in a sentence
 
 @dataclass(frozen=True)
 class Earned:
-    """What a policy earns per step, and the standard error of that: 0 where it is exact."""
+    """What a policy earns per step, and the standard error of that: 0 where it is exact.
+
+    Where it depends on how the arms begin, it is no number to choose by.
+    """
 
     average_reward: float
     stderr: float
+    depends_on_start: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,12 @@ def recommend(
     policies: Mapping[str, Policy],
     bound: float | None,
 ) -> Recommendation | None:
-    """Choose the simplest policy that earns as much as any; None where none has a value."""
+    """Choose the simplest policy that earns as much as any.
+
+    Those whose J depends on the start are passed over; None where there is no other.
+    """
+    everything = earned
+    earned = {name: found for name, found in earned.items() if not found.depends_on_start}
     if not earned:
         return None
     own = reduce_kinds(kinds_of(bandit)).own_reward
@@ -105,7 +116,10 @@ def recommend(
     fixed = earned.get("best_fixed")
     values = [e.average_reward for e in earned.values()] + ([] if turns is None else [turns])
     unit = max(abs(found.average_reward), 1e-300)
-    matters = max(values) - min(values) > 1e-9 * unit and bandit.num_pulls < bandit.num_arms
+    # what these earn alike is what any policy earns only if nothing is known to earn more or less
+    known = turns is not None and len(earned) == len(everything)
+    known &= "optimal" in earned or (bound is not None and bound <= max(values) + NO_MORE * unit)
+    matters = not known or max(values) - min(values) > 1e-9 * unit
     first, tied = _first_pulls(bandit, policies[name])
     return Recommendation(
         policy=name,
@@ -113,7 +127,7 @@ def recommend(
         stderr=found.stderr,
         own_reward=own,
         bound=bound,
-        matters=matters,
+        matters=matters and bandit.num_pulls < bandit.num_arms,
         over_round_robin=None if turns is None else _gain(found, Earned(turns, 0.0), own),
         over_best_fixed=None if fixed is None else _gain(found, fixed, own),
         first=first,

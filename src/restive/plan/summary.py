@@ -99,6 +99,7 @@ class PolicySummary:
     bias_span: float | None
     method: str | None
     note: str
+    depends_on_start: bool = False  # J: it is then that of the usual start
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Plan:
 
     `own_reward` is what the arms earn if none is ever pulled; `relaxation_bound` has it in it.
     `hint` says where the problem may not be the one that was meant. `recommendation` is what all
-    that comes to; None where no policy has a value.
+    that comes to; None where no policy has a J that does not depend on the start.
     """
 
     num_arms: int
@@ -319,6 +320,7 @@ def _summary(
         bias_span=value.bias_span,
         method=value.method + (f", {value.num_states:,} states" if value.num_states else ""),
         note="; ".join(notes),
+        depends_on_start=bool(value.depends_on_start),
     )
 
 
@@ -357,7 +359,7 @@ def _recommendation(
     bound: float | None,
 ) -> Recommendation | None:
     earned = {
-        found.policy: Earned(found.average_reward, found.stderr or 0.0)
+        found.policy: Earned(found.average_reward, found.stderr or 0.0, found.depends_on_start)
         for found in policies
         if found.average_reward is not None
     }

@@ -40,6 +40,7 @@ from restive.problem.toml_text import basic_string, line_of, parse_toml, read_te
 
 __all__ = [
     "PAY",
+    "PROBLEM_KEYS",
     "load_problem",
     "pays_always",
     "problem_from_data",

@@ -199,7 +199,7 @@ class ColoredUCRL2:
                 f"colored_ucrl2 needs {_about(states)} joint states with {_about(choices)} sets of "
                 f"arms of {_about(outcomes)} outcomes each; the limit is {self.most_states:,} "
                 f"states and {most:,} outcomes in all: lower ages ({self.ages}) or "
-                "raise most_states"
+                "raise most_states, which are options of the learner in a study and in Python"
             )
         return prod(cells.tolist())
 

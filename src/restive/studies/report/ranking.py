@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADER",
+    "bound_caption",
     "ranking_caption",
     "ranking_remarks",
     "ranking_rows",
@@ -47,12 +48,17 @@ def ranking_caption(ranking: Ranking) -> str:
         known += (
             " and is told of every change of the arms; a world that changes has no relaxation bound"
         )
+    return f"{known}."
+
+
+def bound_caption(ranking: Ranking) -> str:
+    """Return what the column "against the bound" says, "" where there is no bound."""
     bound = ranking.cases[0].relaxation_bound
     if bound is None:
-        return f"{known}."
+        return ""
     return (
-        f"{known}, and against the relaxation bound: T times {bound:.6f}, which no policy exceeds "
-        "per step in the long run, minus what was earned."
+        f"Against the relaxation bound it is T times {bound:.6f}, which no policy exceeds per step "
+        "in the long run, minus what was earned."
     )
 
 
@@ -151,7 +157,7 @@ def ranking_section(ranking: Ranking, among: Sequence[Ranking]) -> Markup:
     return render(
         "studies/report/ranking.html",
         title=ranking_title(ranking, among) or "Learners",
-        caption=ranking_caption(ranking),
+        caption=f"{ranking_caption(ranking)} {bound_caption(ranking)}".strip(),
         header=HEADER,
         rows=ranking_rows(ranking),
         verdict=ranking_verdict(ranking),
