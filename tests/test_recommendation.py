@@ -230,6 +230,29 @@ def test_without_sightings_the_list_is_that_of_the_plan(problem, tmp_path):
     assert "No sightings were given" in said
 
 
+def test_arms_that_are_always_seen_must_be_in_sightings(tmp_path):
+    """What they are in now is known: a list that guesses it looks right and is wrong."""
+    bandit = rs.RestlessBandit(
+        [rs.gilbert_elliott(0.2, 0.8, name="press", seen="always"), rs.gilbert_elliott(0.2, 0.8)], 1
+    )
+    path = tmp_path / "last.csv"
+    path.write_text("arm,state,ago\n1,0,3\n")
+    with pytest.raises(rs.RestiveError, match=r"always seen are missing: 0 \(press\); give their"):
+        read_sightings(path, bandit)
+    for ago in ("", "0", "1"):
+        path.write_text(f"arm,state,ago\n1,0,3\npress,0,{ago}\n")
+        state = read_sightings(path, bandit)
+        assert state.last_state.tolist() == [0, 0]
+        assert state.elapsed.tolist() == [1, 3]
+    path.write_text("arm,state,ago\n1,0,3\n0,0,3\n")
+    with pytest.raises(rs.RestiveError, match="line 3: the arm is always seen: give its state now"):
+        read_sightings(path, bandit)
+    problem = tmp_path / "problem.toml"
+    rs.save_problem(bandit, problem)
+    said = run("pick", problem, "--out", tmp_path / "list.csv")
+    assert "always seen are taken to be in their last state" in " ".join(said.split())
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
