@@ -14,6 +14,7 @@ from restive.plan.policies.registry import as_policy
 from restive.plan.recommendation import Earned, Gain, recommend, round_robin_reward
 from restive.plan.recommendation_words import gain_in_words, recommendation_sentences
 from restive.plan.summary import plan_bandit
+from restive.problem.problem_file import problem_to_toml
 
 CHANNELS = [rs.gilbert_elliott(p01, p11) for p01, p11 in [(0.3, 0.7), (0.4, 0.6), (0.2, 0.9)]]
 PATIENT = rs.Arm(
@@ -248,7 +249,7 @@ def test_arms_that_are_always_seen_must_be_in_sightings(tmp_path):
     with pytest.raises(rs.RestiveError, match="line 3: the arm is always seen: give its state now"):
         read_sightings(path, bandit)
     problem = tmp_path / "problem.toml"
-    rs.save_problem(bandit, problem)
+    problem.write_text(problem_to_toml(bandit))
     said = run("pick", problem, "--out", tmp_path / "list.csv")
     assert "always seen are taken to be in their last state" in " ".join(said.split())
 
