@@ -14,6 +14,7 @@ from restive.plan.policies.registry import as_policy
 from restive.plan.recommendation import Earned, Gain, recommend, round_robin_reward
 from restive.plan.recommendation_words import gain_in_words, recommendation_sentences
 from restive.plan.summary import plan_bandit
+from restive.problem.problem_file import problem_to_toml
 
 CHANNELS = [rs.gilbert_elliott(p01, p11) for p01, p11 in [(0.3, 0.7), (0.4, 0.6), (0.2, 0.9)]]
 PATIENT = rs.Arm(
@@ -228,6 +229,29 @@ def test_without_sightings_the_list_is_that_of_the_plan(problem, tmp_path):
     assert recommended.policy == "whittle"
     assert sorted(int(arm) for _, arm in first) == list(recommended.first)
     assert "No sightings were given" in said
+
+
+def test_arms_that_are_always_seen_must_be_in_sightings(tmp_path):
+    """What they are in now is known: a list that guesses it looks right and is wrong."""
+    bandit = rs.RestlessBandit(
+        [rs.gilbert_elliott(0.2, 0.8, name="press", seen="always"), rs.gilbert_elliott(0.2, 0.8)], 1
+    )
+    path = tmp_path / "last.csv"
+    path.write_text("arm,state,ago\n1,0,3\n")
+    with pytest.raises(rs.RestiveError, match=r"always seen are missing: 0 \(press\); give their"):
+        read_sightings(path, bandit)
+    for ago in ("", "0", "1"):
+        path.write_text(f"arm,state,ago\n1,0,3\npress,0,{ago}\n")
+        state = read_sightings(path, bandit)
+        assert state.last_state.tolist() == [0, 0]
+        assert state.elapsed.tolist() == [1, 3]
+    path.write_text("arm,state,ago\n1,0,3\n0,0,3\n")
+    with pytest.raises(rs.RestiveError, match="line 3: the arm is always seen: give its state now"):
+        read_sightings(path, bandit)
+    problem = tmp_path / "problem.toml"
+    problem.write_text(problem_to_toml(bandit))
+    said = run("pick", problem, "--out", tmp_path / "list.csv")
+    assert "always seen are taken to be in their last state" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

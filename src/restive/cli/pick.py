@@ -33,7 +33,7 @@ def pick(
         Path | None,
         typer.Option(
             help="CSV file with columns arm, state, ago (steps since), or arms.csv of `restive "
-            "fit`; arms that are not in it were not seen lately.",
+            "fit`; arms that are not in it were not seen lately, but those always seen must be.",
             show_default=False,
         ),
     ] = None,
@@ -82,8 +82,11 @@ def pick(
     if sightings is None:
         table = sightings_file(problem)
         which = "" if table == NO_FILE else ", or as `restive fit` writes it"
+        always = "arms that are always seen are taken to be in their last state, and all others "
         lines.append(
-            "No sightings were given, so this is the list for arms that nobody has seen lately. "
+            "No sightings were given, so "
+            f"{always if any(arm.always_seen for arm in bandit.arms) else 'all arms '}"
+            "are taken not to have been seen lately. "
             f"With a file of the columns arm, state, ago (steps since){which}: "
             f"restive pick {quote(str(problem))} --sightings {quote(table)}"
         )

@@ -22,7 +22,7 @@ from restive.arguments import MOST, checked_path, counted, suggestion
 from restive.errors import ProblemError, RestiveError
 from restive.files import read_regular, replacing, spreadsheet_text
 from restive.plan.policies.base import IndexPolicy, Policy
-from restive.plan.recommendation import LONG_AGO, nothing_seen
+from restive.plan.recommendation import LONG_AGO, arm_names, nothing_seen
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState, beliefs_at
@@ -148,10 +148,17 @@ def _sightings(text: str, bandit: RestlessBandit) -> BeliefState:
             k, state, ago = arms.number(cells[0]), cells[1], cells[2]
             if k in lines:
                 raise ProblemError(f"arm {cells[0]!r:.60} is in line {lines[k]} already")
-            last_state[k], elapsed[k] = _state_number(state, bandit.arms[k]), _ago(ago)
+            last_state[k] = _state_number(state, bandit.arms[k])
+            elapsed[k] = _ago(ago, bandit.arms[k])
             lines[k] = line
         except ProblemError as error:
             mistakes.append(f"line {line}: {error}")
+    left_out = [k for k, arm in enumerate(bandit.arms) if arm.always_seen and k not in lines]
+    if left_out and not mistakes:
+        raise ProblemError(
+            f"arms that are always seen are missing: {arm_names(bandit, left_out)}; give their "
+            "states now"
+        )
     if mistakes:
         more = len(mistakes) - MOST_MISTAKES
         shown = mistakes[:MOST_MISTAKES] + ([f"and {more:,} more"] if more > 0 else [])
@@ -223,7 +230,13 @@ def _state_number(text: str, arm: Arm) -> int:
     raise ProblemError(f"state {text!r:.60} is none of {known:.200}")
 
 
-def _ago(text: str) -> int:
+def _ago(text: str, arm: Arm) -> int:
+    if arm.always_seen:
+        if text in ("", "0", "1"):
+            return 1
+        raise ProblemError(
+            f"the arm is always seen: give its state now and leave ago empty, got ago {text!r:.60}"
+        )
     if text.isdecimal() and len(text) < 16 and 1 <= int(text) <= MOST:
         return int(text)
     raise ProblemError(
