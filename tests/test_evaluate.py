@@ -384,6 +384,20 @@ def test_slow_arms_can_be_evaluated_with_the_ages_held():
         assert value.average_reward == pytest.approx(expected, abs=1e-9)
 
 
+def test_names_of_the_zoo_and_swapped_arguments_are_said_to_be_that():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 2, 1)
+    words = r"of the zoo that is zoo\.load\('paper-frequentist'\)\.bandit"
+    with pytest.raises(rs.errors.ProblemError, match=words):
+        rs.evaluate("paper-frequentist", "whittle")
+    for problems in ("paper-frequentist", ["paper-frequentist"]):
+        with pytest.raises(rs.errors.ProblemError, match=f"a problem must be .*{words}"):
+            rs.compare(problems, ["tsde"])
+    with pytest.raises(rs.errors.ProblemError, match=r"from its file: load_problem\(path\)"):
+        rs.evaluate("problem.toml", "whittle")
+    with pytest.raises(rs.errors.ProblemError, match=r"its name, got .*; the bandit comes first"):
+        rs.evaluate("whittle", bandit)
+
+
 @pytest.mark.parametrize("wrong", [[], "problem.toml", None])
 def test_a_policy_by_name_needs_a_bandit(wrong):
     message = "expected a RestlessBandit, got"

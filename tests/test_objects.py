@@ -69,6 +69,7 @@ def test_reprs_are_one_short_line(bandit, prior, curve, trajectory):
     size = 50
     large = rs.Arm(np.full((size, size), 1 / size), rewards=np.zeros(size), name="large")
     assert repr(large) == "Arm(50 states, name='large')"
+    assert repr(rs.zoo.load("calls-8").bandit[0]) == "Arm(2 states, seen='always')"
 
 
 def all_objects(folder):

@@ -99,6 +99,7 @@ def test_the_json_holds_what_the_library_says(small):
         "settled_elapsed": rs.theory.belief_table(bandit.arms[0]).shape[1],
         "indexable": True,
         "limiting_index": rs.policies.whittle_index(bandit.arms[0]).limit,
+        "seen": "pulled",
     }
     assert (other["arms"], other["name"], other["num_states"]) == ("2", None, 3)
     assert [policy["policy"] for policy in found["policies"]] == POLICIES
@@ -368,6 +369,40 @@ def test_a_wrong_file_is_one_line_on_stderr_and_status_two(
     line = refused(capsys, monkeypatch, "plan", path)
     assert line.startswith(f"restive: {path}: ")
     assert words in line
+
+
+@pytest.mark.parametrize("key", ["problem.zoo = 'large'", "prior.beta = {}", "instance = 'large'"])
+def test_a_study_is_said_to_be_one_and_a_problem_where_a_study_is_wanted_too(
+    capsys, monkeypatch, tmp_path, key
+):
+    study, problem = tmp_path / "study.toml", tmp_path / "problem.toml"
+    study.write_text(f"horizon = 9\n{key}\n")
+    line = refused(capsys, monkeypatch, "plan", study)
+    assert "this is a study, not a problem: `restive run` takes it, in Python" in line
+    problem.write_text("num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.6")
+    line = refused(capsys, monkeypatch, "run", problem, "--check")
+    assert f"{problem}: this is a problem, not a study: `restive plan` takes it" in line
+
+
+def test_an_instance_of_the_zoo_is_said_to_be_one(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    line = refused(capsys, monkeypatch, "plan", "paper-frequentist")
+    assert "restive zoo paper-frequentist --toml > paper-frequentist.toml writes one" in line
+    assert "cannot be read" in refused(capsys, monkeypatch, "plan", "paper-frequentis")
+
+
+def test_the_arms_that_are_always_seen_are_told_from_others(tmp_path):
+    path = tmp_path / "mixed.toml"
+    matrices = "active = [[0.5, 0.5], [0.1, 0.9]]\nrewards = [0, 1]\n"
+    path.write_text(f"num_pulls = 1\n[[arm]]\n{matrices}seen = 'always'\n[[arm]]\n{matrices}")
+    assert [arm["seen"] for arm in run_json(path)["arms"]] == ["always", "pulled"]
+    shown = run(path)
+    assert re.search(r"^│ 0 .* always ", shown, re.M)
+    assert re.search(r"^│ 1 .* pulled ", shown, re.M)
+    path.write_text(f"num_pulls = 1\n[[arm]]\n{matrices}")
+    shown = run(path)
+    assert "1 arm, 1 pulled each step" in shown
+    assert "seen" not in shown.split("average reward")[0]
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from restive.arguments import counted
 from restive.cli.pick import NO_FILE, sightings_file
 from restive.cli.progress import spinner
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
-from restive.errors import RestiveError
+from restive.errors import ProblemError, RestiveError
 
 if TYPE_CHECKING:
     from restive.plan.summary import Plan, SeeingWorth
@@ -65,6 +66,7 @@ def plan(
     Describes the arms, gives the long-run reward of each policy, and a bound that none exceeds.
     """
     from restive.files import require_target
+    from restive.measure import zoo as instances
     from restive.pages.figures import FIGURE_SUFFIXES
     from restive.pages.looks import matplotlib_figures
     from restive.plan.summary import TABLE_SUFFIXES, plan_bandit, plot_indices, write_index_table
@@ -76,6 +78,11 @@ def plan(
     if plot is not None:
         require_target(plot, FIGURE_SUFFIXES)
         matplotlib_figures()
+    if not problem.exists() and str(problem) in instances.names():
+        raise ProblemError(
+            f"{problem} is an instance of the zoo, and plan takes files: restive zoo {problem} "
+            f"--toml > {problem}.toml writes one"
+        )
     bandit = load_problem(problem)
     try:
         with spinner("planning") as show:
@@ -130,12 +137,14 @@ def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) ->
 
 
 def _print_arms(found: Plan, always: bool) -> None:
+    some_always = any(arm.seen == "always" for arm in found.arms)
     earned = ("always pulled", "by itself") if always else ("stationary reward",)
     rows = [
         [
             _shortened(arm.arms),
             arm.name or "",
             str(arm.num_states) if arm.states is None else ", ".join(arm.states),
+            *([arm.seen] if some_always else []),
             "depends on start" if arm.stationary_reward is None else f"{arm.stationary_reward:.6f}",
             *([f"{arm.own_reward:.6f}"] if always else []),
             "-" if arm.mixing_time is None else str(arm.mixing_time),
@@ -144,11 +153,13 @@ def _print_arms(found: Plan, always: bool) -> None:
         ]
         for arm in found.arms[:MOST_ROWS]
     ]
+    seen = ["seen"] if some_always else []
+    named = ["states"] if any(arm.states for arm in found.arms) else []
     print_table(
-        f"{found.num_arms:,} arms, {found.num_pulls:,} pulled each step",
-        ("arms", "name", "states", *earned, "mixing time", "indexable", "limiting index"),
+        f"{counted(found.num_arms, 'arm')}, {found.num_pulls:,} pulled each step",
+        ("arms", "name", "states", *seen, *earned, "mixing time", "indexable", "limiting index"),
         rows,
-        words=("arms", "name", *(["states"] if any(arm.states for arm in found.arms) else [])),
+        words=("arms", "name", "seen", *named),
         drop=("mixing time", "indexable", "states", "limiting index"),
         elsewhere=" and with --json",
     )

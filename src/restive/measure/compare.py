@@ -29,7 +29,7 @@ from restive.measure.regret import EXACT, LearnerLike, RegretCurve, frequentist_
 from restive.pages.figures import plot_band
 from restive.pages.frames import data_frame, html_table
 from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
-from restive.problem.bandit import RestlessBandit, always_seen, kinds_of
+from restive.problem.bandit import RestlessBandit, always_seen, kinds_of, require_bandit
 from restive.problem.changing import ChangingBandit, first_phase
 
 __all__ = ["LEVELS", "ComparedLearners", "Difference", "compare", "default_prior", "has_grid"]
@@ -148,8 +148,8 @@ def compare(
     """
     if isinstance(problems, World) or _is_pair(problems):
         problems = [problems]  # type: ignore[list-item]
-    if not isinstance(problems, Iterable):
-        raise ProblemError(f"problems must be bandits, got {problems!r:.60}")
+    if isinstance(problems, str) or not isinstance(problems, Iterable):
+        require_bandit(problems, "a problem")
     if not isinstance(learners, Sequence) or isinstance(learners, str):
         raise ProblemError(f"learners must be a list of names, as ['tsde'], got {shown(learners)}")
     names = [describe(learner_of(given)) for given in learners]
@@ -181,6 +181,8 @@ def _is_pair(problem: Any) -> bool:
 
 def _checked(problem: Any) -> tuple[World, Prior]:
     bandit, prior = problem if _is_pair(problem) else (problem, None)
+    if isinstance(bandit, str):
+        require_bandit(bandit, "a problem")
     if not isinstance(bandit, World):
         raise ProblemError(
             f"a problem is a RestlessBandit, or a pair of one and a prior, got {problem!r:.60}"

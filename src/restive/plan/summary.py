@@ -81,6 +81,7 @@ class ArmSummary:
     settled_elapsed: int | None  # None where max_elapsed was given instead
     indexable: bool
     limiting_index: float
+    seen: str  # "pulled" or "always"
 
 
 @dataclass(frozen=True)
@@ -262,6 +263,7 @@ def _arm_summaries(
             settled_elapsed=None if max_elapsed else _or_none(lambda: settled_elapsed(arm)),
             indexable=index.indexable,
             limiting_index=index.limit,
+            seen=arm.seen,
         )
 
     on_all_cores(describe, total, _counted(progress, "arms", total))

@@ -175,7 +175,8 @@ class Arm:
 
     def __repr__(self) -> str:
         named = "" if self.name is None else f", name={self.name!r}"
-        short = f"Arm({self.num_states} states{named})"
+        seen = ", seen='always'" if self.always_seen else ""
+        short = f"Arm({self.num_states} states{named}{seen})"
         if self.num_states > MOST_SHOWN_STATES:
             return one_line(short, short)
         fields = [f"active={self.active.tolist()}"]
@@ -188,9 +189,7 @@ class Arm:
             fields.append(f"name={self.name!r}")
         if self.states is not None:
             fields.append(f"states={list(self.states)}")
-        if self.always_seen:
-            fields.append("seen='always'")
-        return one_line(f"Arm({', '.join(fields)})", short)
+        return one_line(f"Arm({', '.join(fields)}{seen})", short)
 
 
 def require_arm(arm: Any) -> None:

@@ -116,7 +116,7 @@ class RestlessBandit:
         shown = range(min(len(kinds.arms), MOST_SHOWN_KINDS))
         rows = [(kinds.labels[j], kinds.counts[j], *arm_cells(kinds.arms[j])) for j in shown]
         return html_table(
-            f"{self.num_arms:,} arms, {self.num_pulls:,} pulled each step",
+            f"{counted(self.num_arms, 'arm')}, {self.num_pulls:,} pulled each step",
             ("kind of", "arms", "states", "rewards", "moves when pulled", "and when not"),
             rows,
             len(kinds.arms) - len(rows),
@@ -167,8 +167,12 @@ def require_bandit(bandit: Any, what: str = "") -> None:
         hint = "; its arms change: take those of one phase, bandits[0] for the first"
     elif isinstance(bandit, Arm):
         hint = "; make one of it: RestlessBandit([arm], num_pulls=1)"
-    elif isinstance(bandit, str | PathLike):
+    elif isinstance(bandit, PathLike) or (isinstance(bandit, str) and bandit.endswith(".toml")):
         hint = "; read it from its file: load_problem(path)"
+    elif isinstance(bandit, str):
+        hint = (
+            f"; of the zoo that is zoo.load({shown(bandit)}).bandit, of a file load_problem(path)"
+        )
     elif isinstance(bandit, list | tuple) and bandit and isinstance(bandit[0], Arm):
         hint = "; make one of them: RestlessBandit(arms, num_pulls=1)"
     begin = f"{what} must be a RestlessBandit" if what else "expected a RestlessBandit"

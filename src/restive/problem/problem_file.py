@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 PROBLEM_KEYS = ("num_pulls", "pay", "seen", "states", "arm")
+STUDY_KEYS = ("problem", "prior", "sweep", "instance", "learners")  # some that no problem has
 NEEDED = {"num_pulls": "num_pulls = ...", "arm": "at least one [[arm]]"}
 PAY = ("pulled", "always")  # when arms pay their rewards, unless they say otherwise
 FILE = "the problem"  # how checks begin their messages that are about no arm
@@ -70,6 +71,10 @@ def problem_from_toml(text: str) -> RestlessBandit:
         raise ProblemError(
             "the arms change ([[change]]), and this is for arms that stay as they are: `restive "
             "compare`, studies and ChangingBandit.load take the file; or leave out [[change]]"
+        )
+    if "arm" not in data and any(key in data for key in STUDY_KEYS):
+        raise ProblemError(
+            "this is a study, not a problem: `restive run` takes it, in Python load_study"
         )
     return problem_from_data(data, text)
 

@@ -176,7 +176,13 @@ def load_study(path: str | PathLike[str]) -> Study:
 
 def study_from_toml(text: str, folder: Path = Path(), title: str = "study") -> Study:
     """Read a study from TOML text; `folder` is where the files that it names are looked for."""
-    return study_from_data(parse_toml(text), text, folder, title)
+    data = parse_toml(text)
+    if "arm" in data:
+        raise ProblemError(
+            "this is a problem, not a study: `restive plan` takes it, and a study names it as "
+            'problem = { file = "..." }'
+        )
+    return study_from_data(data, text, folder, title)
 
 
 def study_from_data(

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import suggestion
+from restive.arguments import shown, suggestion
 from restive.errors import ProblemError
 from restive.plan.policies.base import Policy, index_policy
 from restive.plan.policies.best_fixed import best_fixed, fixed_rewards, fixed_table
@@ -115,6 +115,10 @@ def as_policy(policy: Policy | str, bandit: RestlessBandit, **options: Any) -> P
 
     Options are those of the mappings; those that one has no use for are left out.
     """
+    if isinstance(policy, RestlessBandit):
+        raise ProblemError(
+            f"expected a policy or its name, got {shown(policy)}; the bandit comes first"
+        )
     if not isinstance(policy, str):
         return policy
     require_bandit(bandit)
