@@ -418,6 +418,7 @@ def test_a_comparison_says_who_solves_another_problem():
     (remark,) = found.remarks
     assert remark.startswith("arms also pay while not pulled: UCB1 plans for what pulled arms pay")
     assert str(found).endswith(remark)
+    assert str(found).split("\n")[0].endswith("regret at T, ± half of the 95% interval")
     (alone,) = rs.compare((truth, prior), ["tsde"], horizon=30, replications=2)
     assert alone.remarks == ()
 

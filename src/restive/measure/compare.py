@@ -68,7 +68,7 @@ class ComparedLearners:
 
     def __str__(self) -> str:
         width = max(len(name) for name in ("learner", *(curve.learner for curve in self.curves)))
-        lines = [f"{'learner':{width}}  regret at T"]
+        lines = [f"{'learner':{width}}  regret at T, ± half of the 95% interval"]
         for curve in self.curves:
             half = curve.upper[-1] - curve.mean[-1]
             lines.append(f"{curve.learner:{width}}  {curve.mean[-1]:.4g} ± {half:.2g}")
