@@ -695,8 +695,11 @@ def folder():
 
 
 def _as_stored(plan):
-    """Return a plan without what it says since the numbers were stored: what seeing is worth."""
-    return {key: value for key, value in plan.items() if key != "seeing"}
+    """Return a plan without what it says since the numbers were stored."""
+    for row in (*plan["arms"], *plan["policies"]):  # who is always seen, whose J needs the start
+        row.pop("seen", None)
+        row.pop("depends_on_start", None)
+    return {key: value for key, value in plan.items() if key != "seeing"}  # what seeing is worth
 
 
 @case("plan")

@@ -461,3 +461,18 @@ def test_a_second_comparison_gets_a_folder_of_its_own(tmp_path, monkeypatch):
     assert compared("--horizon", "30", "--replications", "3").endswith("comparison-2/report.html")
     Path("comparison-3").write_text("something else")
     assert compared("--horizon", "40").endswith("comparison-4/report.html")
+
+
+def test_where_some_arms_are_always_seen_those_learners_compete_that_can(tmp_path):
+    """Without names: who averages an index cannot where only some have Dirichlet priors."""
+    path = tmp_path / "mixed.toml"
+    arm = "[[arm]]\np01 = 0.3\np11 = 0.6\n"
+    path.write_text(f"num_pulls = 1\n{arm}seen = 'always'\n{arm}count = 2\n")
+    study = comparison_study([str(path)], horizon=20, replications=2)
+    learners = [case.learner for case in study.cases]
+    assert "tsde" in learners
+    assert "mean_index" not in learners
+    rs.run_study(study, tmp_path / "out")
+    assert len(rs.load_results(tmp_path / "out")) == len(learners)
+    with pytest.raises(rs.errors.ProblemError, match="mean_index averages an index"):
+        rs.run_study(comparison_study([str(path)], ["mean_index"], horizon=20), tmp_path / "no")

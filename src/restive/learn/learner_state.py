@@ -106,6 +106,7 @@ class LearnerState:
             self.draws = learner.rules(task.facts).draws
             if self.draws == 0 and task.rule is None:
                 raise self._no_index()
+            require_sees(learner, task)
             if learner.rules(task.facts).learn_kinds:
                 self.kind_laws = KindLaws(task, learner.name)
             weights = prior_weights(
@@ -149,18 +150,10 @@ class LearnerState:
 
     def _drawn_lookup(self, lookup: IndexLookup) -> IndexLookup:
         """Return how arms that are always seen are followed, where some have Dirichlet priors."""
-        task = self.task
-        if task.choices.all_conjugate and task.mapping in DRAWN_FORMS:
-            lookup.mode["valued"] = DRAWN_FORMS[str(task.mapping)]
-            return lookup._replace(values=np.zeros(task.num_arms))
-        if self.draws != 1:
-            assert self.learner is not None
-            raise ProblemError(
-                f"learner {self.learner.name} averages an index, which for arms that are always "
-                "seen and have Dirichlet priors it can only where all arms are such and the "
-                "mapping is 'whittle' or 'myopic'"
-            )
-        return lookup
+        if not _draws_indices(self.task):
+            return lookup
+        lookup.mode["valued"] = DRAWN_FORMS[str(self.task.mapping)]
+        return lookup._replace(values=np.zeros(self.task.num_arms))
 
     @property
     def time(self) -> int:
@@ -377,8 +370,21 @@ class LearnerState:
         )
 
 
+def _draws_indices(task: Task) -> bool:
+    """Whether the loop computes the indices of what is drawn: of arms that are always seen."""
+    return task.choices.all_conjugate and task.mapping in DRAWN_FORMS
+
+
 def require_sees(learner: Learner, task: Task) -> None:
     """Raise where a learner is not for arms that are seen as these are."""
+    if isinstance(learner, Relative):
+        averages = learner.rules(task.facts).draws != 1
+        if averages and task.choices.has_conjugates and not _draws_indices(task):
+            raise ProblemError(
+                f"learner {learner.name} averages an index, which for arms that are always "
+                "seen and have Dirichlet priors it can only where all arms are such and the "
+                "mapping is 'whittle' or 'myopic'"
+            )
     if not isinstance(learner, Compiled):
         return
     wanted = getattr(learner, "sees", "pulled") == "always"
