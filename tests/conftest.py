@@ -5,6 +5,8 @@ import os
 # One thread for linear algebra, before numpy is loaded: the matrices are small, and two test
 # processes that each start a thread per core only get in each other's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# What is printed into a file or a pipe is as wide as COLUMNS says, if it says so.
+os.environ.pop("COLUMNS", None)
 
 import signal
 import threading

@@ -641,3 +641,41 @@ def withdraw_results(of="C"):
         name = of.partition(",")[0]
         events = [event for (_, one), event in live.changeable().items() if one.startswith(name)]
     restive("undo", "calls.db", "--event", events[0], "--yes")
+
+
+def test_states_the_wrong_way_round_are_told(calls):
+    with pytest.raises(ProblemError, match="from the worst to the best") as error:
+        restive("init", "new.db", "--states", "engaged,drifting", "--controlled", "--pay", "always",
+                "--arms", "people.csv", "--pulls", 4, "--settings", "settings.toml")  # fmt: skip
+    assert "did you mean drifting,engaged?" in str(error.value)
+    assert not Path("new.db").exists()
+    told = restive("init", "new.db", "--states", "drifting,engaged", "--pulls", 4, "--controlled",
+                   "--pay", "always", "--arms", "people.csv",
+                   "--settings", "settings.toml")  # fmt: skip
+    assert "from the worst to the best: drifting, engaged" in told.stdout
+
+
+def test_a_start_far_ahead_is_asked_about(calls, monkeypatch):
+    given = ("--states", "drifting,engaged", "--controlled", "--pay", "always", "--arms",
+             "people.csv", "--pulls", 4, "--clock", "weekly", "--start", "2072-11-16",
+             "--settings", "settings.toml")  # fmt: skip
+    asked = []
+    monkeypatch.setattr("restive.cli.live_init.go_on", asked.append)
+    restive("init", "new.db", *given)
+    assert asked == ["week 0 would begin 2072-11-16, more than a year from now"]
+    restive("init", "soon.db", *given[:-4], "--start", MONDAYS[0], *given[-2:])
+    assert len(asked) == 1
+
+
+def test_no_answer_is_not_called_missing(calls):
+    """A word for no call made takes its call out of both numbers, so that the line must say so."""
+    for number in range(6):
+        date = f"2026-{11 + (16 + 7 * number > 30)}-{(16 + 7 * number - 1) % 30 + 1:02}"
+        restive("next", "calls.db", "--date", date, "--out", f"w{number}.csv")
+        with open(f"w{number}.csv") as file:
+            names = [row["client"] for row in csv.DictReader(file)]
+        rows = [f"{name},{'no_answer' if name == names[0] else 'engaged'}" for name in names[:-1]]
+        restive("record", "calls.db", results("r.csv", rows))
+    said = restive("status", "calls.db").stdout
+    assert "result missing, of those last seen engaged: " in said
+    assert "not reached or missing" not in said

@@ -133,6 +133,7 @@ def test_only_who_manages_has_the_buttons(site):
         ("/remember", {"ticks": "0"}, "must be a number from 1"),
         ("/remember", {"ticks": "x"}, "must be a whole number"),
         ("/remember", {}, "old results count as much as new ones already"),
+        ("/decide", {"date": "2026-11-16"}, "one that was a slip can be undone</"),
     ],
 )
 def test_wrong_forms_get_a_sentence(site, path, sent, words):

@@ -170,8 +170,9 @@ def _tell_what_passed(agent: LiveAgent, before: int, open_: Sequence[str], tick:
         count = words.count(tick - before - 1, "tick")
         say(f"note: {count} passed without a list since {last}", sys.stderr)
     if open_:
-        note = f"{counted(len(open_), 'result')} of {last} missing, taken as not reached until they"
-        say(f"note: {note} come{with_names(open_)}", sys.stderr)
+        until = "it comes" if len(open_) == 1 else "they come"
+        note = f"{counted(len(open_), 'result')} of {last} missing, taken as not reached until "
+        say(f"note: {note}{until}{with_names(open_)}", sys.stderr)
 
 
 live.command()(record)

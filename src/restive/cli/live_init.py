@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
 import typer
 
+from restive.cli.asking import go_on
 from restive.cli.live_places import checked_place, last_part
 from restive.cli.progress import say as tell
 from restive.cli.progress import spinner
@@ -137,6 +139,7 @@ def init(
             "arms itself"
         )
     names = () if states is None else tuple(name.strip() for name in states.split(","))
+    _ask_of_far(start, say.tick)
     with spinner(f"making {last_part(file)}"):
         made, since, beyond = create_from_files(
             file, prior, levels, arms, settings,
@@ -157,6 +160,8 @@ def init(
     ticks = (say.arm, say.many("tick"))
     if suited := learner_sentence(count, min(pulls, count), always=mean, nouns=ticks):
         tell(suited)
+    if names:
+        tell(f"the states, from the worst to the best: {', '.join(names)}")
     if states is not None:
         tell(world.assumed or f"taken as true: {world.text(nouns)}")
         if world.controlled and not may_hurt:
@@ -177,6 +182,16 @@ def init(
             f"may be; if {kind!r} is a slip, correct {arms} and make {file} anew"
         )
         tell(f"note: {note}", sys.stderr)
+
+
+def _ask_of_far(start: str | None, tick: str) -> None:
+    """Ask whether a start more than a year ahead is meant, where somebody can be asked."""
+    try:
+        begins = None if start is None else date.fromisoformat(start[:10])
+    except ValueError:  # which making the clock tells
+        return
+    if begins is not None and begins > date.today() + timedelta(days=366):
+        go_on(f"{tick} 0 would begin {begins}, more than a year from now")
 
 
 def learner_text(learner: dict[str, Any]) -> str:

@@ -93,6 +93,12 @@ class Settings:
         order = ", ".join(f"{number} is {name}" for number, name in enumerate(self.states))
         if meaning >= len(self.states):
             raise ProblemError(f"outcome {shown(word)}: there is no state {meaning}; {order}")
+        turned = self.states[::-1]
+        if self.states != turned and all(self.outcomes.get(s) == k for k, s in enumerate(turned)):
+            raise ProblemError(
+                f"states go from the worst to the best, which are here {order}, and the outcome "
+                f"{shown(word)} says otherwise: did you mean {','.join(reversed(self.states))}?"
+            )
         if word in self.states and self.states[meaning] != word:
             raise ProblemError(
                 f"outcome {shown(word)} would mean the state {self.states[meaning]!r}: {order}; "

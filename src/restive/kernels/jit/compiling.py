@@ -20,10 +20,7 @@ __all__ = ["watch_compiling"]
 register: Any = event.register
 
 PATIENCE = 0.5  # seconds of compiling that nobody minds
-NOTICE = (
-    "restive: compiling, up to a minute, the first time that this is done;\n"
-    "`restive warm-up` compiles everything at once"
-)
+NOTICE = "restive: compiling once, up to a minute; `restive warm-up` does it all at once"
 
 
 class _Watch(event.Listener):

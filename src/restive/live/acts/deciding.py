@@ -53,8 +53,8 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
         raise ConflictError(
             f"{words.when(now, clock.label(now))} is over: "
             f"{words.when(memory.tick, clock.label(memory.tick))} was decided; "
-            "time never goes back, but a list that was a slip can be undone: restive live undo "
-            f"{quote(session.journal.name)}"
+            "lists are made for that or later; one that was a slip can be undone: "
+            f"restive live undo {quote(session.journal.name)}"
         )
     return now
 

@@ -227,8 +227,8 @@ def _known(settings: Settings, row: PullRow, result: int | str, when: str) -> bo
             before, now = (_shown(settings, one) for one in (recorded, result))
             raise ConflictError(
                 f"{before} was recorded for {when} already, now {now}; if that was wrong, change "
-                "it on the page or by `restive live change`, and what is older by `restive live "
-                "correct`"
+                f"it on the page of this {settings.words.arm}, under Calls, or by `restive live "
+                "change` (older ones: `restive live correct`)"
             )
         return True
     return status == UNSEEN == result

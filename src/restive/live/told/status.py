@@ -177,6 +177,8 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         if found.unseen:
             share = f"{unseen} of {total} ({unseen / total:.0%})"
             what = f"{_what(settings, UNSEEN)} or missing"
+            if {NOT_PULLED, UNSEEN} & {*settings.outcomes.values()} == {NOT_PULLED}:
+                what = "result missing"  # those with a word for none count as not made
             lines.append(f"{what}, of those last seen {settings.state_text(state)}: {share}")
     if found.approximate and found.unseen:
         lines.append(

@@ -36,6 +36,7 @@ __all__ = [
 
 SAID = "restive-said"  # the cookie with what is to be told
 WRONG = "!"  # before what went wrong
+COMMAND = re.compile(r": restive live .*$")
 MOST_SAID = 1000  # letters: a cookie has 4 KB
 
 
@@ -110,7 +111,8 @@ async def done(
     except JumpError as error:
         said, back = f"{WRONG}{error.jump}. Nothing was done: look at the date again.", jumped
     except RestiveError as error:
-        said, back = WRONG + str(error), refused or back
+        # what follows is for the command line; here a button does it
+        said, back = WRONG + COMMAND.sub("", str(error)), refused or back
     return told_then(request, said, back)
 
 
