@@ -66,17 +66,12 @@ def test_the_first_arm_for_ever_earns_its_stationary_reward():
 @pytest.mark.parametrize(
     ("problems", "learners", "message"),
     [
-        (3, ["tsde"], "problems must be bandits"),
+        (3, ["tsde"], "a problem must be a RestlessBandit, got 3"),
         ([3], ["tsde"], "a problem is a RestlessBandit"),
         (BANDIT, [], "at least one"),
         (BANDIT, ["tsde", "tsde"], "at least one learner, each only once"),
         (BANDIT, [3], "a learner is a name, a table such as"),
         (BANDIT, ["tsda"], "did you mean"),
-        (
-            rs.RestlessBandit([rs.Arm(np.full((3, 3), 1 / 3), rewards=[0, 0.5, 1])], 1),
-            ["tsde"],
-            r"has 3 states, .* pass \(bandit, prior\)",
-        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused(problems, learners, message):

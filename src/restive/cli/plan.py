@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from restive.arguments import counted
 from restive.cli.pick import NO_FILE, sightings_file
 from restive.cli.progress import spinner
 from restive.cli.speech import flags_of, spoken
@@ -137,6 +136,8 @@ def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) ->
 
 
 def _print_arms(found: Plan, always: bool) -> None:
+    from restive.arguments import counted
+
     some_always = any(arm.seen == "always" for arm in found.arms)
     earned = ("always pulled", "by itself") if always else ("stationary reward",)
     rows = [
