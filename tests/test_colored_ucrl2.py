@@ -360,6 +360,7 @@ def test_large_bandits_are_refused(num_arms, num_pulls, options, named):
         )
     assert named in str(refused.value)
     assert "lower ages" in str(refused.value)
+    assert "options of the learner in a study and in Python" in str(refused.value)
 
 
 def test_the_limit_can_be_moved():

@@ -133,11 +133,13 @@ def test_arms_that_pay_always_are_shown_with_what_they_earn_by_themselves(small,
         assert policy["pulls_add"] == pytest.approx(value - found["own_reward"])
         assert policy["share_of_bound"] == pytest.approx((value - found["own_reward"]) / most)
     out = run(path)
-    for heading in ("always pulled", "by itself", "pulls add"):
+    for heading in ("always pulled", "by itself", "pulls add", "of the most: what pulls add, as"):
         assert heading in out
         assert heading not in run(small)
     line = f"the arms earn {found['own_reward']:.6f} by themselves, pulls add at most {most:.6f}"
     assert line in " ".join(out.split())
+    assert "of the bound" in run(small)
+    assert "of the bound" not in out
 
 
 def test_pulls_that_can_add_nothing_have_no_share(tmp_path):
@@ -205,6 +207,8 @@ def test_beyond_max_states_values_are_simulated_and_the_optimum_says_why_not(sma
     assert "joint states" in by_name["optimal"]["note"]
     text = run(small, "--max-states", 10, "--seed", 3)
     assert "optimal: the optimum needs" in " ".join(text.split())
+    assert "± is the standard error of J where it was simulated." in text
+    assert "standard error" not in run(small)
     again = run_json(small, "--max-states", 10, "--seed", 3)
     assert again == found
     other = run_json(small, "--max-states", 10, "--seed", 4)
