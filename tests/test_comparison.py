@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app
+from restive.errors import ProblemError
 from restive.paper.comparison_study import comparison_study
 from restive.studies.ledger import Ledger
 from restive.studies.paired_differences import LEAST_REPLICATIONS, rankings
@@ -476,3 +477,39 @@ def test_where_some_arms_are_always_seen_those_learners_compete_that_can(tmp_pat
     assert len(rs.load_results(tmp_path / "out")) == len(learners)
     with pytest.raises(rs.errors.ProblemError, match="mean_index averages an index"):
         rs.run_study(comparison_study([str(path)], ["mean_index"], horizon=20), tmp_path / "no")
+
+
+def test_a_study_keeps_its_horizon_on_an_instance_of_the_zoo(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text('title = "x"\nlearners = ["tsde"]\nreplications = 9\nhorizon = 77\n'
+                    'instance = "paper-frequentist"\n')  # fmt: skip
+    found = comparison_study([str(path)], ["tsde", "ucb1"])
+    assert {case.settings.horizon for case in found.cases} == {77}
+    assert {case.settings.horizon for case in comparison_study([str(path)], ["ucb1"], horizon=50)
+            .cases} == {50}  # fmt: skip
+    with pytest.raises(ProblemError, match="horizon on an instance of the zoo is not that of"):
+        comparison_study([str(path), "satellite-urban-s"], ["tsde"])
+
+
+def test_learners_are_named_with_options():
+    found = comparison_study(["paper-frequentist"], ["tsde(draws=16)", "tsde"])
+    named = [case.settings.learners[0] for case in found.cases]
+    assert named == [{"name": "tsde", "draws": 16}, "tsde"]
+    with pytest.raises(ProblemError, match="learner tsde: unknown option 'drawn'; did you mean"):
+        comparison_study(["paper-frequentist"], ["tsde(drawn=16)"])
+
+
+def test_two_curves_have_a_legend_in_axes_of_ones_own():
+    from matplotlib.figure import Figure
+
+    bandit, prior = rs.zoo.load("paper-frequentist").bandit, rs.grid_prior([0.2, 0.8], 4)
+    figure = Figure()
+    axes = figure.subplots()
+    for learner in ("tsde", "thompson_every_step"):
+        curve = rs.frequentist_regret(bandit, prior, horizon=30, learner=learner, replications=3)
+        assert "(95%) at t = 30" in repr(curve)
+        curve.plot(axes)
+    figure.canvas.draw()
+    box = axes.get_legend().get_window_extent()
+    assert figure.bbox.contains(box.x0, box.y0)
+    assert figure.bbox.contains(box.x1, box.y1)

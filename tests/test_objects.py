@@ -60,7 +60,7 @@ def test_reprs_are_one_short_line(bandit, prior, curve, trajectory):
         repr(whittle): f"WhittleIndex(2 states, {whittle.index.shape[1]} ages, indexable, limit "
         f"{whittle.limit:.6g})",
         repr(curve): f"RegretCurve(tsde, whittle: {curve.mean[-1]:.4g} ± "
-        f"{curve.upper[-1] - curve.mean[-1]:.2g} at t = 40, 5 replications, seed 3)",
+        f"{curve.upper[-1] - curve.mean[-1]:.2g} (95%) at t = 40, 5 replications, seed 3)",
         repr(trajectory): f"Trajectory(60 steps, 1 pull of 3 arms, "
         f"{trajectory.rewards.mean():.4g} per step, seed 2)",
         repr(rs.zoo.load("paper-frequentist")): "Instance(paper-frequentist: 4 arms, 2 pulls)",

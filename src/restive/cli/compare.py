@@ -120,7 +120,9 @@ def _is_of(folder: Path, study: Study) -> bool:
 
 
 def _names(learners: str) -> list[str]:
-    named = [name.strip() for name in learners.split(",") if name.strip()]
+    from restive.learn.learner_text import names_in
+
+    named = names_in(learners)
     if not named:
         raise ProblemError(f"--learners: names separated by commas, got {learners!r}")
     return named

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from dataclasses import asdict
 from math import isfinite
@@ -284,7 +283,9 @@ def _which_columns(path: Path, time: str | None, arm: str | None, state: str | N
 
 def _names(text: str) -> list[str]:
     """Return what stands between commas; those in brackets are part of a name."""
-    named = [name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip()]
+    from restive.learn.learner_text import names_in
+
+    named = names_in(text)
     if not named:
         raise ProblemError(f"expected names separated by commas, got {text!r}")
     return named

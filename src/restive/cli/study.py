@@ -339,7 +339,7 @@ def _print_results(ledger: Ledger) -> None:
     ]
     print_table(
         ledger.study.title,
-        ("case", "replications", "regret", "±", "reward per step", "J", "episodes"),
+        ("case", "replications", "regret", "± (95%)", "reward per step", "J", "episodes"),
         rows,
         words=("case",),
         drop=("episodes", "J", "replications"),

@@ -8,7 +8,7 @@ from typing import Any
 from restive.arguments import shown
 from restive.errors import ProblemError
 
-__all__ = ["learner_from_text"]
+__all__ = ["learner_from_text", "names_in"]
 
 WHOLE = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*")
 OPTION = re.compile(r"\s*(\w+)\s*=\s*(.*?)\s*")
@@ -31,6 +31,17 @@ def learner_from_text(text: str) -> dict[str, Any]:
             f"{shown(text)}"
         )
     return {"name": found[1]} | {pair[1]: _value(pair[2]) for pair in pairs if pair}
+
+
+def names_in(text: str) -> list[str]:
+    """Return names, with options or without, that commas separate.
+
+    Examples
+    --------
+    >>> names_in("tsde(draws=4, forget_after=300), ucb1")
+    ['tsde(draws=4, forget_after=300)', 'ucb1']
+    """
+    return [name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip()]
 
 
 def _value(text: str) -> int | float | str | None:

@@ -134,7 +134,7 @@ class RegretCurve:
 
     def __repr__(self) -> str:
         half = self.upper[-1] - self.mean[-1]
-        regret = f"{self.mean[-1]:.4g} ± {half:.2g} at t = {self.times[-1]:,}"
+        regret = f"{self.mean[-1]:.4g} ± {half:.2g} (95%) at t = {self.times[-1]:,}"
         runs = f"{counted(self.replications, 'replication')}, seed {self.seed}"
         return one_line(
             f"RegretCurve({self.learner}, {self.policy_mapping}: {regret}, {runs})",

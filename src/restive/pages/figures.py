@@ -77,7 +77,10 @@ def plot_band(
         draw_line(ax, Line(number, label, times, mean, lower, upper))
         ax.set_xlabel("time (steps)")
         ax.set_ylabel("regret (mean and 95% band)")
-        _legend_below(ax)
+        if ax.figure.get_layout_engine() is None:  # nothing makes room below
+            ax.legend()
+        else:
+            _legend_below(ax)
     return ax
 
 

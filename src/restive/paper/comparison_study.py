@@ -14,7 +14,8 @@ from typing import Any
 from restive.arguments import suggestion
 from restive.errors import ProblemError, TooLargeError
 from restive.learn.learner_state import require_sees
-from restive.learn.learners import LEARNERS, learner
+from restive.learn.learner_text import learner_from_text
+from restive.learn.learners import LEARNERS, describe, learner, learner_of
 from restive.measure import zoo
 from restive.measure.compare import LEVELS, has_grid
 from restive.plan.policies.registry import mapping_name
@@ -59,12 +60,22 @@ def comparison_study(
     tell
         Called with a line for each learner that is left out.
     """
-    found = [instance for name in instances for instance in _instances(name)]
+    found, horizons = list[str | Data](), set[int | None]()
+    for name in instances:
+        for instance, own in _instances(name):
+            found.append(instance)
+            horizons.add(own)
+    if horizon is None and len(horizons) > 1:
+        raise ProblemError(
+            "a study's horizon on an instance of the zoo is not that of the others: say one for "
+            "all, horizon = 2000"
+        )
+    horizon = next(iter(horizons)) if horizon is None else horizon
     names = [each if isinstance(each, str) else str(each["name"]) for each in found]
     mapping = mapping_name(policy_mapping)
 
-    def study(chosen: Sequence[str]) -> Study:
-        who = f"{len(chosen)} learners" if len(chosen) > 1 else chosen[0]
+    def study(chosen: Sequence[str | Data]) -> Study:
+        who = f"{len(chosen)} learners" if len(chosen) > 1 else describe(learner_of(chosen[0]))
         data = {
             "title": f"{who} on {', '.join(names)}",
             "learners": list(chosen),
@@ -78,7 +89,7 @@ def comparison_study(
         return study_from_data(data)
 
     if learners is not None:
-        return study([learner(name).name for name in learners])
+        return study([_learner(name) for name in learners])
     require_sound(study(["tsde"]))  # what is wrong for every learner is reported once
     fitting = []
     for name in LEARNERS:
@@ -103,10 +114,20 @@ def _sees(name: str, study: Study) -> bool:
     return True
 
 
-def _instances(name: str) -> list[str | Data]:
-    """Return what a name stands for: a zoo instance, or what a file of the user's holds."""
+def _learner(text: str) -> str | Data:
+    """Return a learner as a study has it: its name, or a table with its options."""
+    table = learner_from_text(text)
+    found = learner_of(table)  # which tells what is wrong with it
+    return table | {"name": found.name} if len(table) > 1 else found.name
+
+
+def _instances(name: str) -> list[tuple[str | Data, int | None]]:
+    """Return what a name stands for: a zoo instance, or what a file of the user's holds.
+
+    Beside each is the horizon that it has from elsewhere, if it has.
+    """
     if name in zoo.names():
-        return [name]
+        return [(name, None)]
     path = Path(name)
     if path.suffix != ".toml" and not path.exists():
         raise ProblemError(
@@ -114,7 +135,7 @@ def _instances(name: str) -> list[str | Data]:
             "a problem or a study"
         )
     if "arm" in parse_toml(read_text(path)):
-        return [_of_problem(path.stem, load_any_problem(path))]
+        return [(_of_problem(path.stem, load_any_problem(path)), None)]
     return list(_of_study(path.stem, load_study(path)))
 
 
@@ -151,12 +172,13 @@ def _candidates(arm: Arm) -> list[Data]:
     return [{"p01": p01, "p11": p11, **known} for p01 in LEVELS for p11 in LEVELS]
 
 
-def _of_study(name: str, study: Study) -> Iterator[str | Data]:
+def _of_study(name: str, study: Study) -> Iterator[tuple[str | Data, int | None]]:
     """Yield the points of a study's sweep; learners and mappings are those of the comparison."""
     points: dict[str, CaseSettings] = {case.point: case.settings for case in study.cases}
     for point, settings in points.items():
         if isinstance(settings.instance, str):
-            yield settings.instance
+            own = zoo.load(settings.instance).horizon
+            yield settings.instance, None if settings.horizon == own else settings.horizon
             continue
         data = settings.model_dump(exclude_none=True, include={"problem", "prior", *OWN_SETTINGS})
-        yield {"name": f"{name}, {point}" if point else name, **data}
+        yield {"name": f"{name}, {point}" if point else name, **data}, None
