@@ -153,6 +153,8 @@ def init(
         found, count = made.settings, made.num_arms
     first = found.clock.label(0)
     begins = f"; {say.tick} 0 begins {first}" if first else ""
+    if found.clock.kind == "wall":
+        begins += f", and {say.many('tick')} pass by the clock"
     tell(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}{begins}")
     tell(f"learner: {learner_text(found.learner)}")
     # until when the mean suits is said of any file; of others only where looks are few

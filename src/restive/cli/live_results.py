@@ -135,10 +135,10 @@ def undo(
         act, words = agent.last_act(), agent.settings.words
         if act is None and event is None and "parent" in agent.events(0, 1)[0].body:
             raise ProblemError(
-                f"nothing was done since the rebuild which made {file}. To take that back, go on "
-                f"with the file it was made from, and delete this one; to mend a result of this "
-                f"{words.tick}, use `restive live change`, and for an older one `restive live "
-                "correct`"
+                f"nothing was done since the rebuild which made {file}, and a rebuild is not "
+                f"undone. To mend a result of this {words.tick}, use `restive live change`, and "
+                "for an older one `restive live correct`. A rebuild with --out leaves the file it "
+                "was made from, which can go on instead of this one"
             )
         if act is not None and not yes and event in (None, act.event):
             what = act.text(words)

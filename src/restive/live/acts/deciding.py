@@ -47,7 +47,14 @@ def tick_now(session: Session, memory: Memory, tick: int | None) -> int:
         now = max(now, memory.tick)
     passed = memory.roster.some_always_seen and tick is not None and memory.tick < tick < now
     if tick is not None and tick not in (now, memory.tick) and not passed:
-        raise ConflictError(f"it is {words.when(now)} by the file's clock, not {tick}")
+        passes = (
+            f"; {words.many('tick')} pass by themselves in this file: leave the date out, or make "
+            "it anew with --by-hand"
+        )  # fmt: skip
+        raise ConflictError(
+            f"it is {words.when(now)} by the file's clock, not {tick}"
+            f"{passes if clock.kind == 'wall' else ''}"
+        )
     now = now if tick is None else tick
     if now < memory.tick:
         raise ConflictError(
