@@ -173,6 +173,8 @@ def init(
                 f"assumed: each {say.pull} does as much as the one before; if {say.many('pull')} "
                 f"tire {say.many('arm')}, a list in turn may do better"
             )
+    given = (f" --date {first}" if first else " --tick 0") if found.clock.kind == "given" else ""
+    tell(f"the first list: restive live next {quote(str(file))}{given} --out list.csv")
     if prior is not None:
         taken = " (taken to be: there are no dates to tell)" if since is None else ""
         gap = say.count(since or 1, "tick")

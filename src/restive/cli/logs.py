@@ -114,12 +114,14 @@ def fit(
 
     matplotlib_figures()  # the page needs it: told now, not after the work
     units = units_of(checked_text(unit, "--unit"), checked_text(reward, "--reward"), step)
-    world = asked_world(controlled, pay, ask=in_terminal() and not as_json)
-    with bar(f"fitting {log.name}") as progress:
+    with bar(f"reading {log.name}") as progress:
         found = _load(
             log, time, arm, state, state_from, states, step, zone, by, pulled, same_step, skip_bad,
             progress,
         )  # fmt: skip
+    # asked once the file is known to be right, and before anything takes long
+    world = asked_world(controlled, pay, ask=in_terminal() and not as_json)
+    with bar(f"fitting {log.name}") as progress:
         fitted = fit_log(
             found, rewards=_numbers(rewards), passive_rewards=_unpulled(world, found, rewards),
             controlled=world.controlled, seen=seen, seed=seed, progress=progress,

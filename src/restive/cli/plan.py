@@ -128,9 +128,10 @@ def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) ->
             f"--sightings {quote(table)}"
         )
     if table != NO_FILE:
-        lines.append(
-            "These arms are estimates of a fit, taken as certain here: how sure all this is, "
-            f"{problem.with_name('summary.html')} says."
+        lines.insert(
+            0,
+            "These arms are estimates of a fit, and what follows takes them as certain. Whether "
+            f"they are, and so what to do, says {problem.with_name('summary.html')}.",
         )
     print_lines(["", *lines])
 

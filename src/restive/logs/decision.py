@@ -77,6 +77,7 @@ class FitDecision:
     first: tuple[str, ...]  # arms to pull first, the highest index first
     calibration: Calibration | None  # of a fit on the earlier half of the log
     why_not: str = ""
+    shows_gain: bool = True  # whether the log shows that pulls change anything, or was not asked
 
 
 def decide(
@@ -134,6 +135,7 @@ def decide(
         can_differ=can_differ,
         first=tuple(fitted.log.arms[k] for k in best_first.tolist()),
         calibration=_calibration(fitted),
+        shows_gain=fitted.shows_gain,
     )
 
 

@@ -48,7 +48,7 @@ def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     if found.gain is None:
         return f"What {units.pulls} by index are worth could not be computed."
     if _is_guessed(fitted):
-        return f"This log does not show that {units.pulls} change anybody."
+        return f"This log does not show that {units.pulls} change anybody{_doubts(fitted, found)}."
     if found.pulls_add is not None and not found.pulls_add.is_clear:
         return (
             f"{pulls} make no difference that this log could show: "
@@ -57,16 +57,20 @@ def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     if not found.gain.is_clear:
         return (
             f"It makes no clear difference who gets the {units.pulls}: by index instead of in "
-            f"turn, {_gain(found, units)}."
+            f"turn, {_gain(found, units)}{_doubts(fitted, found)}."
         )
     gained = f"{pulls} by index instead of in turn: about {_gain(found, units)}"
+    return f"{gained}{_doubts(fitted, found)}."
+
+
+def _doubts(fitted: FittedLog, found: FitDecision) -> str:
     failed = [check.name for check in fitted.checks if check.verdict == "fails"]
     if found.calibration is not None and not found.calibration.holds:
         failed.append("prediction")
     if not failed:
-        return f"{gained}."
+        return ""
     named = ", ".join(failed[:MOST_DOUBTS]) + " and more" * (len(failed) > MOST_DOUBTS)
-    return f"{gained}, if the model is right, which is in doubt ({named})."
+    return f", if the model is right, which is in doubt ({named})"
 
 
 def sentences(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:

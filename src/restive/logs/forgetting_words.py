@@ -67,6 +67,12 @@ def forgetting_sentence(
             f"may be luck ({better_by(found)}). Ask again when more was seen."
         )
     by = better_by(found, lasts)
+    if found.low > 0 and not halves_differ:
+        return (
+            f"No sign so far that the {arms} change: a short memory would have predicted better "
+            f"({by}), but no better than one as vague that weighs old and new alike. So they are "
+            "more alike than was assumed."
+        )
     if found.high > HIDDEN and not halves_differ:
         return (
             f"No sign so far that the {arms} change: forgetting would not have predicted better "
