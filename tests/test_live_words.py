@@ -279,6 +279,7 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     said = [init("--words", "tick=week,reward=adherent weeks")]
     assert said == [
         "calls.db: 9 patients, 4 calls a week; week 0 begins 2026-11-16\nlearner: tsde\n"
+        "the first list: restive live next calls.db --date 2026-11-16 --out list.csv\n"
     ]
 
     def run(*arguments, status=0):

@@ -147,9 +147,9 @@ def test_the_plan_ends_with_a_recommendation_and_the_first_pulls(tmp_path):
     for name in ("prior.json", "arms.csv"):  # as beside the problem of a fit
         (tmp_path / name).touch()
     out = run("plan", path)
-    assert (
-        f"restive pick {path} --sightings {tmp_path / 'arms.csv'} These arms are estimates" in out
-    )
+    assert "and what follows takes them as certain." in out
+    assert out.index("These arms are estimates") < out.index("Recommended: whittle")
+    assert out.endswith(f"restive pick {path} --sightings {tmp_path / 'arms.csv'}")
     wrote = run("plan", path, "--index-table", tmp_path / "i.csv", "--plot", tmp_path / "i.svg")
     assert wrote.endswith(f"written: {tmp_path / 'i.csv'}, {tmp_path / 'i.svg'}")
 

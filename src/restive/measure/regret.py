@@ -217,7 +217,7 @@ def bayesian_regret(
     >>> import restive as rs
     >>> prior = rs.grid_prior([0.2, 0.8], num_arms=3)
     >>> rs.bayesian_regret(prior, num_pulls=1, horizon=50, replications=20)
-    RegretCurve(tsde, whittle: 3.791 ± 1.6 at t = 50, 20 replications, seed 0)
+    RegretCurve(tsde, whittle: 3.791 ± 1.6 (95%) at t = 50, 20 replications, seed 0)
     """
     task = make_task(
         prior, num_pulls, policy_mapping, None if doubling else horizon, mixing_time=mixing_time,
@@ -261,7 +261,7 @@ def frequentist_regret(
     >>> arms = [rs.gilbert_elliott(0.3, 0.7), rs.gilbert_elliott(0.2, 0.5)]
     >>> bandit = rs.RestlessBandit(arms, num_pulls=1)
     >>> rs.frequentist_regret(bandit, rs.beta_prior(like=bandit), horizon=20, replications=4)
-    RegretCurve(tsde, whittle: 0.7746 ± 2.8 at t = 20, 4 replications, seed 0)
+    RegretCurve(tsde, whittle: 0.7746 ± 2.8 (95%) at t = 20, 4 replications, seed 0)
     """
     if not isinstance(bandit, RestlessBandit | ChangingBandit):
         raise ProblemError(f"bandit must be a RestlessBandit, got {bandit!r:.60}")
