@@ -3,12 +3,14 @@
 import builtins
 import inspect
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import restive as rs
+from restive.logs.decision import Estimate
 
 NAMES = ("bad", "good")
 
@@ -132,6 +134,9 @@ def all_objects(folder):
     yield from (rs.BeliefState(np.zeros(n, int), np.full(n, 9)) for n in (1, 15, 1000))
     tried = np.array([10.0, 1e12])
     yield rs.types.ForgettingAdvice(tried, tried, 1e12, 0.1, -1e-9, 0.2, 0.1, 0.05, 12.3, 10**9)
+    estimate = Estimate(-1.2345e-9, -1e12, 1e12)
+    nothing = rs.types.FitDecision(9, 0, 0, {}, None, None, None, True, (), None, "too many " * 30)
+    yield from (nothing, replace(nothing, gain=estimate, num_pulls=10**9, shows_gain=False))
     yield from (agent, agent.episode, agent.posterior(0), agent.explain(int(arms[0])))
     yield from (
         rs.World(large, seed=2**63),

@@ -8,6 +8,7 @@ from restive.learn.posterior import ArmPosterior as ArmPosterior
 from restive.live.told.answers import Decision as Decision
 from restive.live.told.answers import Receipt as Receipt
 from restive.live.told.explaining import Why as Why
+from restive.logs.decision import FitDecision as FitDecision
 from restive.logs.fitted import FittedLog as FittedLog
 from restive.logs.forgetting import ForgettingAdvice as ForgettingAdvice
 from restive.logs.log import Log as Log

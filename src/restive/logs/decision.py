@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_seed
+from restive.arguments import checked_seed, counted, one_line
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.logs.calibration import Calibration, calibrate
 from restive.logs.fitted import FittedLog, fit_arms
@@ -56,7 +56,7 @@ class Estimate:
         return self.low > 0 or self.high < 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitDecision:
     """What to do with a log's arms; rewards are per step.
 
@@ -78,6 +78,13 @@ class FitDecision:
     calibration: Calibration | None  # of a fit on the earlier half of the log
     why_not: str = ""
     shows_gain: bool = True  # whether the log shows that pulls change anything, or was not asked
+
+    def __repr__(self) -> str:
+        if self.gain is None:
+            return one_line(f"FitDecision({self.why_not})", "FitDecision(nothing could be played)")
+        worth = f"by index {self.gain.mean:+.3g} ({self.gain.low:.3g} to {self.gain.high:.3g})"
+        doubt = "" if self.shows_gain else ", no effect shown"
+        return f"FitDecision({counted(self.num_pulls, 'pull')}, {worth}{doubt})"
 
 
 def decide(

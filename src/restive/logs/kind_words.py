@@ -87,10 +87,8 @@ def candidate_values(base: ArmPrior) -> tuple[tuple[str, ...], FloatArray, int]:
     active, passive = stacked(base.candidates)
     rewards = base.typical.rewards
     scale = (rewards - rewards.min()) / max(float(np.ptp(rewards)), 1e-300)
-    alone, pulled = (
-        (limiting_laws(part.transpose(1, 2, 0).copy()) * scale[:, None]).sum(axis=0)
-        for part in (passive, active)
-    )
+    settled, kept = (limiting_laws(part.transpose(1, 2, 0).copy()) for part in (passive, active))
+    alone, pulled = ((laws * scale[:, None]).sum(axis=0) for laws in (settled, kept))
     well = alone >= 0.5
     names: tuple[str, ...]
     if base.moves_alike:
@@ -101,9 +99,9 @@ def candidate_values(base: ArmPrior) -> tuple[tuple[str, ...], FloatArray, int]:
     chances: list[FloatArray] = []
     what: list[str] = []
     if not base.moves_alike:
-        laws = limiting_laws(passive.transpose(1, 2, 0).copy())  # [S, M]
+        added = ((active - passive) * scale).sum(axis=2)  # [M, S]
         what.append(GAIN)
-        chances.append(((active - passive) @ scale * laws.T).sum(axis=1))
+        chances.append((added.T * settled).sum(axis=0))
     if base.typical.num_states == 2:
         which = [("p01", "p11", passive)] if base.moves_alike else [
             ("p01", "p11", passive), ("p01 if pulled", "p11 if pulled", active)

@@ -46,13 +46,9 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge,
-    memory: LearnerMemory,
-    t: int,
-    key: np.uint64,
-    pulled: IntArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, pulled: IntArray,
     states: IntArray,
-) -> None:
+) -> None:  # fmt: skip
     """Toss a coin with each reward as its chance, and count how it falls."""
     for i in range(len(pulled)):
         k = pulled[i]

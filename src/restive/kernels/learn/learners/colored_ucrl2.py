@@ -112,13 +112,9 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge,
-    memory: LearnerMemory,
-    t: int,
-    key: np.uint64,
-    pulled: IntArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, pulled: IntArray,
     states: IntArray,
-) -> None:
+) -> None:  # fmt: skip
     """Count what was seen, by colour.
 
     The episode ends before a step that would visit a colour once more than it was visited before

@@ -64,13 +64,9 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge,
-    memory: LearnerMemory,
-    t: int,
-    key: np.uint64,
-    pulled: IntArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, pulled: IntArray,
     states: IntArray,
-) -> None:
+) -> None:  # fmt: skip
     """Lead each arm through its block; only its cycle counts."""
     any_cycle = 0
     for i in range(len(pulled)):

@@ -53,13 +53,9 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge,
-    memory: LearnerMemory,
-    t: int,
-    key: np.uint64,
-    pulled: IntArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, pulled: IntArray,
     states: IntArray,
-) -> None:
+) -> None:  # fmt: skip
     """Count transitions between pulls in successive steps until there are enough."""
     ints = memory.ints
     if ints[UNFINISHED] == 0:

@@ -36,13 +36,9 @@ def choose(
 
 @part
 def learn(
-    knowledge: Knowledge,
-    memory: LearnerMemory,
-    t: int,
-    key: np.uint64,
-    pulled: IntArray,
+    knowledge: Knowledge, memory: LearnerMemory, t: int, key: np.uint64, pulled: IntArray,
     states: IntArray,
-) -> None:
+) -> None:  # fmt: skip
     """Count the pulls and add up the rewards."""
     for i in range(len(pulled)):
         k = pulled[i]
