@@ -231,11 +231,17 @@ def acknowledge(
     alarms: Annotated[
         list[int], typer.Argument(metavar="ALARM...", help="Numbers of alarms, from `status`.")
     ],
-    note: Annotated[str, typer.Option(help="What was found.")],
+    note: Annotated[str | None, typer.Option(help="What was found (required).")] = None,
     by: By = COMMAND_LINE,
 ) -> None:
     """Say that somebody has looked at alarms, and what was found."""
     with opened(file, to_write=True) as agent:
+        if note is None:
+            words = agent.settings.words
+            raise ProblemError(
+                f'say what was found: add --note "{words.many("pull")} of two {words.many("tick")} '
+                'were written down wrongly"; nothing was changed'
+            )
         waiting = [alarm.seq for alarm in agent.alarms()]
         for alarm in alarms:  # all of them, or none
             if alarm not in waiting:
@@ -310,12 +316,16 @@ def check(
 @live.command()
 def export(
     file: File,
-    out: Annotated[Path, typer.Option(help="New file: .csv, .jsonl or .parquet.")],
+    out: Annotated[
+        Path | None, typer.Option(help="New file: .csv, .jsonl or .parquet (required).")
+    ] = None,
     table: Annotated[str, typer.Option(help="pulls, events, arms or beliefs.")] = "pulls",
 ) -> None:
     """Write a table: pulls (calls), events (all that was done), arms (people), or beliefs."""
     from restive.live.told.listing import export_table
 
+    if out is None:
+        raise ProblemError(f"say which file to write: add --out {table}.csv")
     with opened(file) as agent, spinner(f"exporting {table}") as show:
         count = export_table(agent, table, out, lambda done, total: show("rows", done, total))
     print(f"{out}: {count:,} rows")

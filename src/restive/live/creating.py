@@ -260,7 +260,10 @@ def _rebuild(old: Journal, path: Path, progress: Progress | None) -> tuple[int, 
                 for table, marks in (("token", "?, ?, ?, ?, ?"), ("session", "?, ?, ?")):
                     rows = old.connection.execute(f"SELECT * FROM {table}")
                     journal.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
-            _enter_all(Session(journal), events, lambda done: show(total + done, 2 * total))
+            # the new file may have more events: that requests were answered is told at its end
+            _enter_all(
+                Session(journal), events, lambda done: show(min(total + done, 2 * total), 2 * total)
+            )
         finally:
             journal.close()
         return old.last()
