@@ -242,17 +242,9 @@ def acknowledge(
                 f'say what was found: add --note "{words.many("pull")} of two {words.many("tick")} '
                 'were written down wrongly"; nothing was changed'
             )
-        waiting = [alarm.seq for alarm in agent.alarms()]
-        for alarm in alarms:  # all of them, or none
-            if alarm not in waiting:
-                which = f", but {', '.join(map(str, waiting))}" if waiting else ""
-                raise ProblemError(
-                    f"there is no alarm {alarm} that waits to be acknowledged{which}; "
-                    "nothing was changed"
-                )
-        for alarm in dict.fromkeys(alarms):
-            agent.acknowledge(alarm, note, actor=by)
-            print(f"alarm {alarm} is answered; the watch begins anew")
+        agent.acknowledge(alarms, note, actor=by)
+    for alarm in dict.fromkeys(alarms):
+        print(f"alarm {alarm} is answered; the watch begins anew")
 
 
 for mending in (undo, correct, rebuild, join, leave, forget, remember):

@@ -371,6 +371,8 @@ def _arms_until(tick: int | None, arms: list[Event]) -> Iterator[NewEvent]:
     ):
         event = arms.pop()
         body = {key: value for key, value in event.body.items() if key not in ("answer", "with")}
+        if event.kind == "alarm":  # people know it by its number
+            body.setdefault("number", event.seq)
         yield NewEvent(event.kind, event.tick, body, event.actor if event.kind in SAID else REBUILD)
 
 
