@@ -82,7 +82,7 @@ def next_(
 ) -> None:
     """Write whom to call now (which arms to pull); asked again, the same list."""
     from restive.files import replacing, require_no_database
-    from restive.live.people.operator_files import decision_text, require_no_outcomes
+    from restive.live.people.operator_files import decision_text, require_nothing_new
     from restive.live.people.sheets import read_sheet
 
     if out is not None:
@@ -96,7 +96,7 @@ def next_(
     with nullcontext() if out is None else replacing(out) as place, opened(file) as agent:
         words = agent.settings.words
         if out is not None:
-            require_no_outcomes(out, words)
+            require_nothing_new(agent, out)
         out_of_order: list[str] = []
         if unavailable is not None:
             sheet = read_sheet(unavailable, words)
