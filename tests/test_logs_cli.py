@@ -13,7 +13,7 @@ import pytest
 
 import restive as rs
 from restive.cli import main
-from restive.cli.logs import _nouns
+from restive.cli.fit import _nouns
 from restive.logs.decision_words import units_of
 from restive.logs.time_steps import step_rule
 
@@ -89,7 +89,7 @@ def test_the_last_line_names_the_world_that_was_assumed(restive):
 
 
 def test_in_a_terminal_both_questions_are_asked(restive, monkeypatch, tmp_path):
-    monkeypatch.setattr("restive.cli.logs.in_terminal", lambda: True)
+    monkeypatch.setattr(sys.modules["restive.cli.fit"], "in_terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("y\ny\n"))
     log = EXAMPLES / "outreach.csv"
     done = restive("fit", log, *OUTREACH)
