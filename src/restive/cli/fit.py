@@ -37,7 +37,7 @@ from restive.cli.log_options import (
 from restive.cli.progress import bar
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
-from restive.cli.world import Controlled, Pay, Seen, WorldFlags, asked_world, in_terminal
+from restive.cli.world import Controlled, Nouns, Pay, Seen, WorldFlags, asked_world, in_terminal
 from restive.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -80,22 +80,22 @@ def fit(
     Writes problem.toml (for `restive plan`), prior.json (for an agent), arms.csv, fit.html and
     summary.html (a page for a manager).
     """
-    from restive.arguments import checked_text, counted
-    from restive.learn.advice import learner_sentence
+    from restive.arguments import checked_text
     from restive.logs.decision import decide
     from restive.logs.decision_words import units_of
     from restive.logs.fitting import fit_log, write_decision
     from restive.pages.looks import matplotlib_figures
 
     matplotlib_figures()  # the page needs it: told now, not after the work
-    units = units_of(checked_text(unit, "--unit"), checked_text(reward, "--reward"), step)
+    units = units_of(checked_text(unit, "--unit"), checked_text(reward, "--reward"), step, arm)
     with bar(f"reading {log.name}") as progress:
         found = load(
             log, time, arm, state, state_from, states, step, zone, by, pulled, same_step, skip_bad,
             progress,
         )  # fmt: skip
     # asked once the file is known to be right, and before anything takes long
-    world = asked_world(controlled, pay, ask=in_terminal() and not as_json)
+    nouns = Nouns(units.arm, units.arms, units.pull, units.step)
+    world = asked_world(controlled, pay, ask=in_terminal() and not as_json, nouns=nouns)
     with bar(f"fitting {log.name}") as progress:
         fitted = fit_log(
             found, rewards=numbers(rewards), passive_rewards=unpulled(world, found, rewards),
@@ -110,9 +110,10 @@ def fit(
         print(json.dumps(_fit_data(fitted, world, decision), indent=2))
         return
     _print_decision(fitted, decision, units)
-    _print_fit(fitted)
-    if suited := learner_sentence(found.num_arms, min(number, found.num_arms)):
-        print_lines([f"an agent of {counted(number, 'pull')} a step: {suited}"])
+    _print_fit(fitted, units)
+    # of arms that are always seen there is as much to learn however few are pulled
+    if seen != "always" and (suited := _suited(found.num_arms, number, units)):
+        print_lines([suited])
     _print_next(paths, fitted, decision, units)
     if pulls is None:
         own = "as in the log" if number == found.usual_pulls else "since the log does not tell"
@@ -203,15 +204,17 @@ def _begin(prior: Path, fitted: FittedLog, decision: FitDecision) -> str:
 def _nouns(units: Units) -> str:
     """Return the option by which an agent goes on to speak as the fit did, as far as that is plain.
 
-    An agent has a noun for one pull, and the regular plural of that.
+    An agent makes regular plurals by itself.
     """
     from restive.live.words import Words
 
-    pull = f"{units.pulls[:-3]}y" if units.pulls.endswith("ies") else units.pulls[:-1]
     try:
-        regular = not pull.endswith("e") and Words(pull=pull).many("pull") == units.pulls
-        said = {"pull": pull if regular else "pull", "tick": units.step, "reward": units.reward}
-        plain = {"pull": "pull", "tick": "step", "reward": "reward"}
+        said = {
+            "arm": units.arm, "arms": units.arms, "pull": units.pull, "tick": units.step,
+            "reward": units.reward,
+        }  # fmt: skip
+        arms = Words(arm=units.arm).many("arm")
+        plain = {"arm": "arm", "arms": arms, "pull": "pull", "tick": "step", "reward": "reward"}
         text = ",".join(f"{name}={word}" for name, word in said.items() if word != plain[name])
         known = not text or Words.from_text(text).items() <= said.items()
     except ProblemError:  # a word that no agent takes
@@ -219,14 +222,26 @@ def _nouns(units: Units) -> str:
     return f" --words {quote(text)}" if text and known else ""
 
 
-def _print_fit(fitted: FittedLog) -> None:
+def _suited(num_arms: int, number: int, units: Units) -> str:
+    """Say which learner suits so few looks; nothing where they are many."""
+    from restive.arguments import plural
+    from restive.learn.advice import learner_sentence
+
+    nouns = (units.arm, plural(units.step))
+    sentence = learner_sentence(num_arms, min(number, num_arms), nouns=nouns)
+    pulls = units.pulls if number > 1 else units.pull
+    return f"an agent of {number:,} {pulls} a {units.step}: {sentence}" if sentence else ""
+
+
+def _print_fit(fitted: FittedLog, units: Units) -> None:
+    from restive.logs.decision_words import seen_in_brief
     from restive.logs.forgetting_words import sentence_of_fit
     from restive.logs.page import check_rows, held_out_sentences, model_verdict
 
     found = check_rows(fitted.checks)
     print_lines([f"Can we trust this? {model_verdict(fitted)}"])
     print_table(
-        f"checks of {fitted.log.in_brief}; at p = 0.01 or less one fails",
+        f"checks of {seen_in_brief(fitted.log, units)}; at p = 0.01 or less one fails",
         ("check", "verdict", "finding", "p", "s.d. off"),
         [row[:5] for row in found],
         words=("check", "verdict"),
@@ -236,7 +251,7 @@ def _print_fit(fitted: FittedLog) -> None:
     advice = [f"{name}: {what}" for name, *_, what in found if what]
     if fitted.held_out is not None:
         advice = [*held_out_sentences(fitted.held_out), *advice]
-    advice.insert(0, sentence_of_fit(fitted))
+    advice.insert(0, sentence_of_fit(fitted, units.arms))
     shapes = [f"kind {name}: {shape.sentence}" for name, shape in fitted.kind_shapes.items()]
     notes = [f"note: {spoken(note, flags_of(fit))}" for note in fitted.notes]
     print_lines([*shapes, *advice, *notes])

@@ -101,7 +101,7 @@ def replay(
     from restive.logs.replay import replay_log
     from restive.logs.replay_words import replay_sentence
 
-    units = units_of("pulls", checked_text(reward, "--reward"), step)
+    units = units_of("pulls", checked_text(reward, "--reward"), step, arm)
     world = asked_world(controlled, pay, ask=False)
     kinds: Any = None if prior is None else load_prior(prior)
     with bar(f"replaying {log.name}") as progress:
