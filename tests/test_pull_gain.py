@@ -127,7 +127,9 @@ def test_what_is_not_shown_is_the_headline():
         assert f"{mean:+.2g} ({low:+.2g} to {high:+.2g}) for {name}" in do
     assert worth.startswith("What it is worth if calls do what is assumed of them: ")
     helps = fitted(1, 0.3, True)
-    assert headline(helps, decide(helps, 16), CALLS).startswith("Calls by priority instead of in turn")
+    assert headline(helps, decide(helps, 16), CALLS).startswith(
+        "Calls by priority instead of in turn"
+    )
 
 
 def test_few_looks_ask_for_more_of_the_same():
