@@ -37,7 +37,7 @@ soak: $(DEVELOPING)
 		tests/test_fuzz.py tests/test_attacks.py tests/test_executors.py tests/test_live_kills.py \
 		tests/test_serve_fuzz.py tests/test_live_alarms.py tests/test_best_index.py \
 		tests/test_live_postgres.py tests/test_gym.py tests/test_live_files.py tests/test_live_turns.py tests/test_ridges.py \
-		-k "broken or attacked or killed_again or serve_fuzz or false_alarms or what_is_stored or damaged or turns or never_raise or tenth"
+		-k "broken or attacked or killed_again or serve_fuzz or false_alarms or what_is_stored or damaged or turns or never_raise or tenth or noticed"
 	RESTIVE_PLAIN_NUMBA=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked PYTHONPATH=tests \
 		$(BIN)/python tests/snapshot_attack.py 20000
 

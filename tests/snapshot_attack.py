@@ -20,7 +20,7 @@ import numpy as np
 import restive as rs
 from restive.errors import RestiveError
 from restive.learn.snapshots import checksum
-from test_fuzz import LIVES
+from test_fuzz import LIVES, lived_with
 
 STEPS = 60
 KEPT = ("prior", "format", "version", "numbers", "learner", "checksum", "policy_mapping")
@@ -29,17 +29,16 @@ NUMBERS = (0, 1, 2, 3, 5, 63, 64, 65, 1000, 2**31, -1)
 
 def lives(name: str) -> list[str]:
     """Return snapshots of a learner as text: fresh, early and late, before a step and within."""
-    case, mapping, horizon, steps, options = LIVES[name]
-    agent = rs.make_learner(name.split(maxsplit=1)[0], *case(), mapping, horizon, seed=4, **options)
+    agent, steps = lived_with(name)
     rng, found = Random(5), []
     sizes = [len(rewards) for rewards in agent.task.facts.rewards]
     for step in range(steps + 1):
         if step in (0, 1, 2, steps // 2, steps):
             found.append(json.dumps(agent.snapshot()))
-        arms = agent.select()
+        agent.select()
         if step in (0, steps):
             found.append(json.dumps(agent.snapshot()))
-        agent.observe([rng.randrange(sizes[k]) for k in arms])
+        agent.observe([rng.randrange(sizes[k]) for k in agent.awaited])
     return found
 
 
@@ -103,9 +102,9 @@ def go_on(data: dict[str, Any]) -> bool:
     states = np.random.default_rng(1)
     try:
         for _ in range(STEPS):
-            arms = agent.select()
-            sizes = agent.task.choices.sizes[arms]
-            agent.observe((states.random(len(arms)) * sizes).astype(np.int64))
+            agent.select()
+            sizes = agent.task.choices.sizes[agent.awaited]
+            agent.observe((states.random(len(sizes)) * sizes).astype(np.int64))
         agent.snapshot()
     except RestiveError:  # what was seen cannot be, under what is left of the prior
         pass

@@ -289,3 +289,22 @@ def test_pictures():
     axes = three.particles().plot()
     assert len(axes.get_yticks()) == 9  # a row each, with its name beside
     assert axes.get_xlabel() == "transition probability"
+
+
+def test_a_posterior_that_nothing_vouches_for_says_so():
+    """Ridges of channels are compared with integration (test_ridges); others cannot be."""
+    square, three = np.ones((2, 2)), np.ones((3, 3))
+    for unchecked, prior in [
+        (False, rs.DirichletArmPrior(square, rewards=[0, 1])),
+        (False, rs.DirichletArmPrior(square, square, [0, 1], seen="always")),
+        (True, rs.DirichletArmPrior(square, square, [0, 1])),
+        (True, rs.DirichletArmPrior(three, rewards=[0, 1, 2])),
+    ]:
+        agent = rs.TSDE(rs.IndependentPrior([prior] * 2), 1, seed=1)
+        for _ in range(3):
+            agent.select()
+            agent.observe([0] * len(agent.awaited))
+        for found in (agent.posterior(0), prior.particles()):
+            assert found.unchecked is unchecked
+            assert ("unchecked" in repr(found)) is unchecked
+            assert len(repr(found)) <= 100

@@ -48,6 +48,9 @@ from study_cases import (
     chunk_paths,
     run,
 )
+from test_always_learning import dirichlet, finite
+from test_always_learning import mixed as seen_differently
+from test_always_seen import calls
 
 INPUTS = int(os.environ.get("RESTIVE_FUZZ", "8000"))  # in all
 BLOCKS = 8  # in which an entry point's inputs are cut, so that several processes share them
@@ -218,6 +221,14 @@ def read_chunk(contents):
     export_results(folder, format="csv", table="posterior", path=workplace() / "out.csv")
 
 
+def always_seen():
+    return dirichlet(calls()), 3
+
+
+def seen_both_ways():
+    return finite(seen_differently()), 1
+
+
 LIVES = {  # learners whose snapshots are broken: case, mapping, horizon, steps, options
     "tsde": (channels, "whittle", None, 23, {}),
     "tsde joint": (joint, "myopic", 60, 40, {}),
@@ -234,18 +245,31 @@ LIVES = {  # learners whose snapshots are broken: case, mapping, horizon, steps,
     "restless_ucb": (channels, "myopic", 60, 9, {"exploration": 2, "max_age": 5}),
     "restless_ucb planned": (channels, "myopic", 90, 70, {"exploration": 2, "max_age": 5}),
     "colored_ucrl2": (channels, "myopic", 60, 13, {"ages": 2}),
+    "tsde forgetting": (channels, "whittle", None, 40, {"forget_after": 23}),
+    "tsde continuous forgetting": (beta_channels, "whittle", None, 30, {"forget_after": 23}),
+    "tsde always seen": (always_seen, "whittle", None, 20, {}),
+    "tsde seen both ways": (seen_both_ways, "whittle", None, 20, {}),
+    "ucwhittle": (always_seen, "whittle", None, 30, {}),
+    "wiql": (always_seen, "whittle", None, 20, {}),
+    "qwi": (always_seen, "whittle", None, 20, {}),
 }
+
+
+def lived_with(name):
+    """Return a new agent of one of LIVES, and how many steps it lives."""
+    case, mapping, horizon, steps, options = LIVES[name]
+    learner = name.split(maxsplit=1)[0]
+    return rs.make_learner(learner, *case(), mapping, horizon, seed=4, **options), steps
 
 
 @cache
 def lived(name):
     """Return snapshots of a learner: before a step, and with arms selected."""
-    case, mapping, horizon, steps, options = LIVES[name]
-    agent = rs.make_learner(name.split()[0], *case(), mapping, horizon, seed=4, **options)
+    agent, steps = lived_with(name)
     rng = Random(5)
-    sizes = [len(rewards) for rewards in agent.task.facts.rewards]
     for _ in range(steps):
-        agent.observe([rng.randrange(sizes[k]) for k in agent.select()])
+        agent.select()
+        agent.observe([rng.randrange(len(agent.task.facts.rewards[k])) for k in agent.awaited])
     before = agent.snapshot()
     agent.select()
     return before, agent.snapshot()
@@ -265,7 +289,7 @@ def read_snapshot(data):
     for step in range(4):
         arms = agent.select()
         assert len(set(arms.tolist())) == len(arms)
-        agent.observe([step % 2] * len(arms))
+        agent.observe([step % 2] * len(agent.awaited))
     arms = range(agent.task.num_arms)
     if isinstance(agent.learner, Relative):
         for k in arms:

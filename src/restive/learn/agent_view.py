@@ -280,16 +280,18 @@ class AgentView:
         group = self._group(k)
         if self._particle_keeper.conjugates.has(group):
             return self._particle_keeper.conjugates.posterior(group).particles()
+        unchecked = False
         if self._particle_keeper.has(group):
             matrices = np.moveaxis(self._particle_keeper.matrices(group), 2, 0)
             size = matrices.shape[2]
             active, passive = matrices[:, :size].copy(), matrices[:, -size:].copy()
+            unchecked = self._particle_keeper.is_unchecked(group)
         else:
             candidates = self.prior.candidates(k)
             active = np.array([arm.active for arm in candidates])
             passive = np.array([arm.passive for arm in candidates])
-        names = self.prior.typical(k).states
-        return ArmPosterior(active, passive, self._weights(k, len(active)), states=names)
+        weights, names = self._weights(k, len(active)), self.prior.typical(k).states
+        return ArmPosterior(active, passive, weights, states=names, unchecked=unchecked)
 
     def kind_law(self, k: int) -> ArmPrior:
         """Return what arms of arm k's kind may be: as the prior says, or as learnt since."""

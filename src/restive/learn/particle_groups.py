@@ -275,6 +275,10 @@ class ParticleKeeper:
         """Return the number of a group's particles."""
         return self._prior(group).num_particles
 
+    def is_unchecked(self, group: int) -> bool:
+        """Whether no test compares particles of a group's kind with integration."""
+        return not self._prior(group).rows.is_channel
+
     def matrices(self, group: int) -> FloatArray:
         """Matrices [R, S, M] of a group's particles."""
         prior = self._prior(group)

@@ -29,7 +29,10 @@ class ArmPosterior:
     """The chains that an arm may have, and how likely each is.
 
     Under a finite prior these are its candidates, under a joint prior the arm's part in each
-    system, in their order; under a continuous prior they are particles.
+    system, in their order; under a continuous prior they are particles. Those of channels are
+    tested against integration. Those of arms that move otherwise when pulled, or have three states
+    or more, are not, and are `unchecked`: compare what you read off them with what more particles
+    say (`particles=1024` of the prior).
     """
 
     active: FloatArray  # [M, S, S]
@@ -37,6 +40,9 @@ class ArmPosterior:
     weights: FloatArray  # [M], sums to one
     log_evidence: float | None = None  # log probability of what was seen, where it is known
     states: tuple[str, ...] | None = None  # names of the states
+    unchecked: bool = (
+        False  # particles that tests do not compare with integration: try more of them
+    )
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -105,7 +111,7 @@ class ArmPosterior:
         size = self.active.shape[1]
         return (
             f"ArmPosterior({len(self):,} chains of {size} states, "
-            f"effective number {self.effective:.1f})"
+            f"effective number {self.effective:.1f}{', unchecked' * self.unchecked})"
         )
 
 

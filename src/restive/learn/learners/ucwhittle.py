@@ -91,8 +91,13 @@ class UCWhittle:
         memory.ints[PLANNING] = 0
 
     def could_be(self, facts: Facts, memory: LearnerMemory, fresh: LearnerMemory) -> bool:
-        """Counts are not negative, and episodes as long as they are."""
-        return counts_only(memory, plans=True) and memory.ints[LENGTH] == self.length
+        """Counts are not negative; all episodes but the last have ended, each after its length."""
+        return (
+            counts_only(memory, plans=True)
+            and memory.ints[LENGTH] == self.length
+            and memory.ints[PHASES] >= 1
+            and memory.ints[NEXT] > self.length * memory.ints[PHASES]
+        )
 
 
 def two_state_indices(chances: FloatArray, rewards: FloatArray, unpulled: FloatArray) -> FloatArray:

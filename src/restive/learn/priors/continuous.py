@@ -205,7 +205,8 @@ class DirichletArmPrior:
         active = np.ascontiguousarray(np.moveaxis(drawn.matrices[: self.num_states], 2, 0))
         passive = np.ascontiguousarray(np.moveaxis(drawn.matrices[-self.num_states :], 2, 0))
         weights = drawn.weights / drawn.weights.sum()
-        return ArmPosterior(active, passive, weights, drawn.log_evidence, self.states)
+        unchecked = not (self.always_seen or self.rows.is_channel)
+        return ArmPosterior(active, passive, weights, drawn.log_evidence, self.states, unchecked)
 
     @cached_property
     def drawn(self) -> Particles:
