@@ -106,7 +106,9 @@ def test_of_many_arms_fewer_worlds_and_steps_are_played(fitted, monkeypatch):
     found = decide(fitted, 2)
     assert found.gain is None
     assert found.why_not == "8 arms are too many to play here"
-    assert headline(fitted, found, CALLS) == "What calls by index are worth could not be computed."
+    assert (
+        headline(fitted, found, CALLS) == "What calls by priority are worth could not be computed."
+    )
 
 
 def test_what_pulls_add_is_what_they_add_to_arms_left_alone():
@@ -140,14 +142,15 @@ def made(**changes):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "Calls by index instead of in turn: about +68% (55 to 82)."),
+        ({}, "Calls by priority instead of in turn: about +68% (55 to 82)."),
         (
             {"share": None},
-            "Calls by index instead of in turn: about +5.1 adherent patients a week (4.1 to 6.2).",
+            "Calls by priority instead of in turn: about +5.1 adherent patients a week (4.1 to "
+            "6.2).",
         ),
         (
             {"gain": Estimate(0.1, -1, 1), "share": Estimate(0.01, -0.05, 0.07)},
-            "It makes no clear difference who gets the calls: by index instead of in turn, +1% "
+            "It makes no clear difference who gets the calls: by priority instead of in turn, +1% "
             "(-5 to 7).",
         ),
         (
@@ -161,7 +164,7 @@ def made(**changes):
         ),
         (
             {"gain": None, "why_not": "too many"},
-            "What calls by index are worth could not be computed.",
+            "What calls by priority are worth could not be computed.",
         ),
     ],
 )
@@ -173,29 +176,65 @@ def test_a_model_that_fails_is_in_doubt_in_the_headline(fitted):
     failing = [replace(fitted.checks[0], name=name, verdict="fails") for name in "abcd"]
     doubtful = replace(fitted, checks=tuple(failing))
     assert headline(doubtful, made(), CALLS) == (
-        "Calls by index instead of in turn: about +68% (55 to 82), if the model is right, which is "
-        "in doubt (a, b, c and more)."
+        "Calls by priority instead of in turn: about +68% (55 to 82), if the model is right, which "
+        "is in doubt (a, b, c and more)."
     )
     missed = Calibration(100, earned=0.9, expected=0.5, stderr=0.05)
     assert "in doubt (prediction)" in headline(fitted, made(calibration=missed), CALLS)
     said = sentences(doubtful, made(calibration=missed), CALLS)[-1]
-    assert "expected 0.5 (0.371 to 0.629) a sighting of the second, and 0.9 came: NOT as" in said
+    assert "expected 0.5 (0.371 to 0.629) a result in the second, and 0.9 came: NOT as" in said
     assert "but 4 checks of the model failed (a, b, c, d)" in said
 
 
 def test_three_sentences_in_the_units_that_were_given(fitted):
     do, worth, sure = sentences(fitted, made(), CALLS)
     assert do == (
-        "What to do: in each week, choose the 2 calls by index, the most promising first; the "
-        "next ones go to P9, P10."
+        "What to do: in each week, choose the 2 calls by priority (Whittle's index), the most "
+        "promising first; the next ones go to P9, P10."
     )
     assert worth == (
         "What it is worth: 12.6 adherent patients a week (11.8 to 13.3), against 7.46 (6.88 to "
         "8.14) in turn and 11.8 (10.7 to 12.8) for always the same arms."
     )
-    assert sure.startswith("How sure: the brackets hold 95 of 100 of the 200 worlds")
+    assert sure.startswith("How sure: the brackets hold 95% of 200 simulations of 52 weeks")
     assert units_of("calls", "x", "1w") == Units("calls", "x", "week")
     assert units_of("calls", "x", "3h").step == "step"
+
+
+@pytest.mark.parametrize(
+    ("column", "arm", "arms"),
+    [
+        ("person", "person", "people"), ("Patient_ID", "patient", "patients"),
+        ("batteryNo", "battery", "batteries"), ("box", "box", "boxes"), ("id", "arm", "arms"),
+        ("tail number", "tail", "tails"), ("line 2", "arm", "arms"), ("patients", "arm", "arms"),
+        (None, "arm", "arms"),
+    ],
+)  # fmt: skip
+def test_arms_are_called_as_their_column_is(column, arm, arms):
+    units = units_of("calls", "x", column=column)
+    assert (units.arm, units.arms) == (arm, arms)
+
+
+def test_the_page_for_a_manager_has_no_words_of_the_trade(fitted, decided, tmp_path):
+    words = {"unit": "calls", "reward": "adherent patients", "arm": "person"}
+    page = rs.write_fit(fitted, tmp_path, 2, **words)[4].read_text()
+    said = re.sub(r"<style.*?</style>|<script.*?</script>|<[^>]+>", " ", page, flags=re.S)
+    assert not re.findall(r"\b(?:arms?|sightings?|by index|worlds?|pulls?)\b", said)
+    assert "490 results of 8 people in 120 steps, 0 to 119" in said
+    assert "always the same people" in said
+    assert "calls by priority" in said
+
+
+def test_going_on_says_which_way_that_is(fitted):
+    unclear = made(gain=Estimate(0.1, -1, 1), share=Estimate(0.01, -0.05, 0.07))
+    do = sentences(fitted, unclear, CALLS)[0]
+    each = np.diff(fitted.log.starts)
+    assert do.startswith(
+        f"What to do: go on as you do: in the log that is {fitted.log.usual_pulls} calls a week, "
+        f"and {each.min()} to {each.max()} in all for each of 8 arms. From 490 results"
+    )
+    always = replace(fitted, seen="always")
+    assert sentences(always, unclear, CALLS)[0].startswith("What to do: go on as you do. From")
 
 
 def test_pages_begin_with_the_decision_and_ask_for_trust_later(fitted, decided, tmp_path):

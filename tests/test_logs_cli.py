@@ -13,7 +13,7 @@ import pytest
 
 import restive as rs
 from restive.cli import main
-from restive.cli.logs import _nouns
+from restive.cli.fit import _nouns
 from restive.logs.decision_words import units_of
 from restive.logs.time_steps import step_rule
 
@@ -61,7 +61,7 @@ def test_from_a_log_to_a_decision(restive, tmp_path):
     """Fit, plan with the problem, start an agent from the prior."""
     log = EXAMPLES / "outreach.csv"
     done = restive("fit", log, *OUTREACH, "--by", "region", "--pulls", 15)
-    assert "1,560 sightings of 60 arms in 104 steps" in done.stdout
+    assert "1,560 results of 60 people in 104 weeks" in done.stdout
     assert "order 2" in done.stdout
     assert "│ fails" not in done.stdout
     assert done.stderr == ""
@@ -79,7 +79,7 @@ def test_the_last_line_names_the_world_that_was_assumed(restive):
     done = restive("fit", CHANNEL_LOG, *CHANNELS)
     last = " ".join(done.stdout[done.stdout.index("assumed: ") :].split())
     assert last == (
-        "assumed: a pull does not change how arms go on, and only what a pull finds counts; if "
+        "assumed: a pull does not change how channels go on, and only what a pull finds counts; if "
         "that is not so, say --controlled or --pay always or both"
     )
     done = restive("fit", CHANNEL_LOG, *CHANNELS, "--no-controlled", "--pay", "pulled")
@@ -89,12 +89,12 @@ def test_the_last_line_names_the_world_that_was_assumed(restive):
 
 
 def test_in_a_terminal_both_questions_are_asked(restive, monkeypatch, tmp_path):
-    monkeypatch.setattr("restive.cli.logs.in_terminal", lambda: True)
+    monkeypatch.setattr(sys.modules["restive.cli.fit"], "in_terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("y\ny\n"))
     log = EXAMPLES / "outreach.csv"
     done = restive("fit", log, *OUTREACH)
-    assert "Does a pull change how arms go on" in done.stdout
-    assert "Does every arm count in every step" in done.stdout
+    assert "Does a pull change how people go on" in done.stdout
+    assert "Does every person count in every week" in done.stdout
     assert "assumed" not in done.stdout
     assert "kind 'all': one Dirichlet law" in done.stdout
     bandit = rs.load_problem(tmp_path / "fit" / "problem.toml")
@@ -122,12 +122,13 @@ def test_what_a_fit_says_to_run_next_runs_as_it_stands(restive):
     nouns = ["--unit", "calls", "--reward", "people who listen"]
     done = restive("fit", log, *OUTREACH, *world, *nouns, "--pulls", 15, "--out", "a fit")
     plan, pick, begin = commands(done.stdout)
-    assert begin[-2:] == ["--words", "pull=call,tick=week,reward=people who listen"]
+    words = "arm=person,arms=people,pull=call,tick=week,reward=people who listen"
+    assert begin[-2:] == ["--words", words]
     clock = ["--clock", "weekly", "--start", "2025-12-29"]  # the Monday after the log
     assert begin[-8:-2] == ["--missing", "as-not-pulled", *clock]
     assert "pull 15 of 60 arms" in restive(*pick).stdout
     made = restive(*begin)
-    assert "60 arms, 15 calls a week; week 0 begins 2025-12-29" in made.stdout
+    assert "60 people, 15 calls a week; week 0 begins 2025-12-29" in made.stdout
     assert "the prior's log ends 1 week before the first week" in made.stderr
     assert plan == ["plan", "a fit/problem.toml"]
     told = restive("pick", "a fit/problem.toml").stdout
@@ -161,6 +162,7 @@ def test_rows_for_everyone_are_no_pulls(restive, tmp_path):
     ("units", "said"),
     [
         (("calls", "reward", "1w"), " --words pull=call,tick=week"),
+        (("calls", "reward", "1w", "patient"), " --words arm=patient,pull=call,tick=week"),
         (("batteries", "reward", None), " --words pull=battery"),
         (("boxes", "a,b", None), ""),  # no regular plural, and a reward that --words cannot hold
         (("pulls", "reward", None), ""),

@@ -306,8 +306,27 @@ def test_many_kinds_of_arms_do_not_hide_the_answer(tmp_path):
     arms = "".join(f"[[arm]]\np01 = {0.1 + k / 100}\np11 = 0.6\n" for k in range(45))
     path.write_text("num_pulls = 3\n" + arms)
     shown = run(path, "--max-states", 1)
-    assert "5 more kinds of arms: --json and --index-table FILE have them all" in shown
-    assert len(shown.splitlines()) < 80
+    assert " 35 more kinds of arms: --json and --index-table FILE have them all" in shown
+    assert len(shown.splitlines()) < 45
+    assert shown.index("Recommended") < shown.index("45 arms") < shown.index("average reward")
+
+
+def test_an_arm_that_is_always_seen_has_no_limiting_index(tmp_path):
+    path, seen = tmp_path / "seen.toml", 'p01 = 0.1\np11 = 0.6\nseen = "always"\n'
+    path.write_text(f"num_pulls = 1\n[[arm]]\n{seen}[[arm]]\np01 = 0.2\np11 = 0.6\n")
+    rows = [line for line in run(path).splitlines() if "│ always │" in line]
+    assert rows[0].split("│")[-2].strip() == "-"
+    path.write_text(f"num_pulls = 1\n[[arm]]\n{seen}[[arm]]\n{seen}")
+    assert "limiting index" not in run(path)
+
+
+def test_few_looks_are_no_worry_where_arms_are_always_seen(tmp_path):
+    path = tmp_path / "seen.toml"
+    arms = "num_pulls = 1\n[[arm]]\np01 = 0.1\np11 = 0.6\ncount = 30\n"
+    path.write_text(arms)
+    assert "each arm is seen once in 30 steps" in run(path)
+    path.write_text(arms + 'seen = "always"\n')
+    assert "is seen once in" not in run(path)
 
 
 def test_many_kinds_of_arms_are_drawn_in_a_picture_of_bounded_size(tmp_path):

@@ -118,15 +118,18 @@ def test_what_is_not_shown_is_the_headline():
     assert said == "This log does not show that calls change anybody."
     do, worth, _ = sentences(of, found, CALLS)
     assert do.startswith(
-        "What to do: go on as you do. As far as 6,000 sightings of 200 arms tell, calls add in "
-        "patients of the next week: "
+        "What to do: go on as you do: in the log that is 16 calls a week, and 0 to 6 in all for "
+        "each of 200 arms. As far as 6,000 results of 200 arms tell, calls add in patients of the "
+        "next week: "
     )
     for name in (first, second):
         mean, low, high = of.kind_shapes[name].gain
         assert f"{mean:+.2g} ({low:+.2g} to {high:+.2g}) for {name}" in do
     assert worth.startswith("What it is worth if calls do what is assumed of them: ")
     helps = fitted(1, 0.3, True)
-    assert headline(helps, decide(helps, 16), CALLS).startswith("Calls by index instead of in turn")
+    assert headline(helps, decide(helps, 16), CALLS).startswith(
+        "Calls by priority instead of in turn"
+    )
 
 
 def test_few_looks_ask_for_more_of_the_same():

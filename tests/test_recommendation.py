@@ -2,6 +2,8 @@
 
 import csv
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import restive as rs
 from restive.cli import app
 from restive.plan.picks import pick_arms, read_sightings
 from restive.plan.policies.registry import as_policy
-from restive.plan.recommendation import Earned, Gain, recommend, round_robin_reward
+from restive.plan.recommendation import Earned, Gain, arm_titles, recommend, round_robin_reward
 from restive.plan.recommendation_words import gain_in_words, recommendation_sentences
 from restive.plan.summary import plan_bandit
 from restive.problem.problem_file import problem_to_toml
@@ -135,13 +137,14 @@ def test_gains_in_words(gain, words):
     assert gain_in_words(gain) == words
 
 
-def test_the_plan_ends_with_a_recommendation_and_the_first_pulls(tmp_path):
+def test_the_plan_begins_with_a_recommendation_and_ends_with_a_command(tmp_path):
     path = tmp_path / "problem.toml"
     run("init", path)
     out = run("plan", path)
     assert "Recommended: whittle. In each step pull the arms with the highest Whittle index." in out
     assert "It earns 1.0962 (exact) per step: 23% more than taking turns (0.8929) and" in out
-    assert "Pull first, if nothing was seen lately: arms 0 (downlink) and 1; others" in out
+    assert "Pull first, if nothing was seen lately: arms downlink and 1; others are as good" in out
+    assert out.startswith("Recommended: ")
     assert out.endswith(f"restive pick {path} --sightings last.csv")
     assert "estimates" not in out
     for name in ("prior.json", "arms.csv"):  # as beside the problem of a fit
@@ -238,7 +241,7 @@ def test_arms_that_are_always_seen_must_be_in_sightings(tmp_path):
     )
     path = tmp_path / "last.csv"
     path.write_text("arm,state,ago\n1,0,3\n")
-    with pytest.raises(rs.RestiveError, match=r"always seen are missing: 0 \(press\); give their"):
+    with pytest.raises(rs.RestiveError, match=r"always seen are missing: press; give their"):
         read_sightings(path, bandit)
     for ago in ("", "0", "1"):
         path.write_text(f"arm,state,ago\n1,0,3\npress,0,{ago}\n")
@@ -251,7 +254,44 @@ def test_arms_that_are_always_seen_must_be_in_sightings(tmp_path):
     problem = tmp_path / "problem.toml"
     problem.write_text(problem_to_toml(bandit))
     said = run("pick", problem, "--out", tmp_path / "list.csv")
-    assert "always seen are taken to be in their last state" in " ".join(said.split())
+    assert "always seen, which are taken to be in the highest of their states" in " ".join(
+        said.split()
+    )
+    assert "their state now). The next list:" in " ".join(said.split())
+
+
+def test_a_list_calls_arms_by_name_and_says_how_to_come_back(problem, tmp_path, monkeypatch):
+    """Numbers stand where nobody gave a name, or several arms have it."""
+    monkeypatch.chdir(tmp_path)
+    said = run("pick", problem, "--out", "list.csv")
+    assert re.findall(r"│ (\S+) +│", said) == [
+        row["name"] or row["arm"]
+        for row in csv.DictReader(Path("list.csv").read_text().splitlines())
+    ]
+    assert "0 (" not in said
+    assert "columns arm, state and ago (steps since: 1 for those just pulled" in said
+    assert said.endswith(f"restive pick {problem} --sightings last.csv")
+    Path("last.csv").write_text("arm,state,ago\nAnn,ill,1\n")
+    again = run("pick", problem, "--sightings", "last.csv", "--policy", "myopic")
+    assert again.endswith(f"restive pick {problem} --policy myopic --sightings last.csv")
+    for name in ("prior.json", "arms.csv"):  # as beside the problem of a fit
+        (tmp_path / name).touch()
+    assert "With what the fit knows of them:" in run("pick", problem)
+    assert "add what was seen to the log and fit again" in run(
+        "pick", problem, "--sightings", "last.csv"
+    )
+    twins = rs.RestlessBandit([rs.gilbert_elliott(0.2, 0.8, name="press")] * 2, 1)
+    assert arm_titles(twins, [1]) == ["1 (press)"]
+
+
+@pytest.mark.parametrize(("less", "tied", "nearly"), [(0, 1, 1), (0.005, 0, 1), (0.05, 0, 0)])
+def test_near_ties_are_told(less, tied, nearly):
+    arms = [rs.gilbert_elliott(p, p) for p in (0.5, 0.5 - less)]  # coins: their chance is the index
+    bandit = rs.RestlessBandit(arms, 1)
+    found = plan_bandit(bandit).recommendation
+    assert (found.tied, found.nearly) == (tied, nearly)
+    said = recommendation_sentences(replace(found, policy="whittle", matters=True), bandit)[-1]
+    assert ("others are as good" in said, "nearly as good" in said) == (tied, nearly and not tied)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from restive.cli import main
-from restive.cli.logs import fit
+from restive.cli.fit import fit
 from restive.cli.plan import plan
 from restive.cli.speech import flags_of, spoken
 

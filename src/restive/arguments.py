@@ -24,6 +24,7 @@ __all__ = [
     "counted",
     "drawn_seed",
     "one_line",
+    "plural",
     "require_memory",
     "shown",
     "suggestion",
@@ -33,6 +34,7 @@ MOST = 10**15  # steps, ages, replications: times and places are 64-bit numbers
 MOST_ELAPSED = 10**7
 MOST_BYTES = 1 << 36
 LONGEST_LINE = 100  # letters of a repr
+IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 
 
 def shown(value: Any) -> str:
@@ -105,7 +107,17 @@ def drawn_seed(seed: Any) -> int:
 
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: 1 pull, 2 pulls."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of an English noun."""
+    small = noun.lower()
+    if small in IRREGULAR:
+        return IRREGULAR[small]
+    if small.endswith("y") and small[-2:-1] not in ("a", "e", "i", "o", "u", ""):
+        return f"{noun[:-1]}ies"
+    return noun + ("es" if small.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
 def count_in_words(log10: float) -> str:

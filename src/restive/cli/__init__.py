@@ -17,12 +17,13 @@ import typer
 
 from restive import __version__
 from restive.cli.compare import compare
+from restive.cli.fit import fit
 from restive.cli.init import init
 from restive.cli.live import live
-from restive.cli.logs import fit, replay
 from restive.cli.pick import pick
 from restive.cli.plan import plan
 from restive.cli.progress import say
+from restive.cli.replay import replay
 from restive.cli.reproduce import reproduce
 from restive.cli.serve import serve
 from restive.cli.speech import flags_of, spoken

@@ -191,5 +191,7 @@ def _suited(found: CaseSummary) -> list[str]:
     from restive.learn.advice import learner_sentence
 
     _, prior, num_pulls = found.case.settings.systems()
+    if any(prior.typical(k).always_seen for k in range(prior.num_arms)):
+        return []  # however few are pulled, there is more to see
     sentence = learner_sentence(prior.num_arms, num_pulls, int(found.times[-1]))
     return [f"Few looks: {sentence}."] if sentence else []

@@ -53,7 +53,8 @@ def pick(
     from restive.files import require_target
     from restive.plan.picks import pick_arms, read_sightings, write_picks
     from restive.plan.policies.registry import as_policy
-    from restive.plan.recommendation import nothing_seen
+    from restive.plan.recommendation import arm_titles, last_states, nothing_seen
+    from restive.problem.bandit import always_seen
     from restive.problem.problem_file import load_problem
 
     require_target(out, (".csv",))
@@ -61,13 +62,16 @@ def pick(
     state = nothing_seen(bandit) if sightings is None else read_sightings(sightings, bandit)
     picks = pick_arms(bandit, as_policy(policy, bandit), state)
     write_picks(picks, out)
+    shown = picks[:MOST_ROWS]
     rows = [
         [
-            str(found.arm) if found.name is None else f"{found.arm} ({found.name})",
+            title,
             "-" if found.index is None else f"{found.index:.4f}",
             found.reason,
         ]
-        for found in picks[:MOST_ROWS]
+        for found, title in zip(
+            shown, arm_titles(bandit, [found.arm for found in shown]), strict=True
+        )
     ]
     print_table(
         f"pull {len(picks):,} of {bandit.num_arms:,} arms",
@@ -79,15 +83,35 @@ def pick(
     lines = [f"written: {out}"]
     if len(picks) > MOST_ROWS:
         lines.insert(0, f"{len(picks) - MOST_ROWS:,} more are in the file")
+    table, seen = sightings_file(problem), always_seen(bandit)
     if sightings is None:
-        table = sightings_file(problem)
-        which = "" if table == NO_FILE else ", or as `restive fit` writes it"
-        always = "arms that are always seen are taken to be in their last state, and all others "
-        lines.append(
-            "No sightings were given, so "
-            f"{always if any(arm.always_seen for arm in bandit.arms) else 'all arms '}"
-            "are taken not to have been seen lately. "
-            f"With a file of the columns arm, state, ago (steps since){which}: "
-            f"restive pick {quote(str(problem))} --sightings {quote(table)}"
+        taken = "all arms are taken not to have been seen lately"
+        if seen.all():
+            taken = f"all arms are taken to be {last_states(bandit)}"
+        elif seen.any():
+            now = f"those that are always seen, which are taken to be {last_states(bandit)}"
+            taken += f", but for {now}"
+        lines.append(f"No sightings were given, so {taken}.")
+    print_lines([*lines, _next(sightings is None, table, bool(seen.any()))])
+    if table == NO_FILE or sightings is None:
+        choice = "" if policy == "whittle" else f" --policy {quote(policy)}"
+        given = NO_FILE if sightings is None else str(sightings)
+        file = given if table == NO_FILE else table
+        # a command that is broken into lines would not run
+        print(f"  restive pick {quote(str(problem))}{choice} --sightings {quote(file)}")
+
+
+def _next(unseen: bool, table: str, always: bool) -> str:
+    """Say what one does with a list, and how one comes back with what was seen."""
+    if table != NO_FILE:  # of a fit
+        if unseen:
+            return "With what the fit knows of them:"
+        return (
+            "Next: pull these, add what was seen to the log and fit again; or begin an agent, "
+            "which keeps account of all that, with the last command that `restive fit` printed."
         )
-    print_lines(lines)
+    now = "; of arms that are always seen their state now" if always else ""
+    return (
+        "Next: pull these, and write what was seen into a CSV file with the columns arm, state and "
+        f"ago (steps since: 1 for those just pulled, one more for the others{now}). The next list:"
+    )

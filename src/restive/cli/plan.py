@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
-MOST_ROWS = 40  # kinds of arms that are printed
+MOST_ROWS = 10  # kinds of arms that are printed
 MOST_RANGES = 300  # characters that say which arms are of a kind
 NOTHING_ADVISED = (
-    "No recommendation: no policy has a J that is the same however the arms begin; the lines above "
+    "No recommendation: no policy has a J that is the same however the arms begin; the lines below "
     "say why."
 )
 
@@ -94,8 +94,7 @@ def plan(
     if as_json:
         print(json.dumps(found.to_json(), indent=2))
     else:
-        _print_plan(found)
-        _print_recommendation(found, bandit, problem)
+        _print_plan(found, bandit, problem)
     if index_table is not None:
         write_index_table(bandit, index_table, max_elapsed, discount)
     if plot is not None:
@@ -105,41 +104,43 @@ def plan(
         print_lines([f"written: {', '.join(written)}"])
 
 
-def _print_plan(found: Plan) -> None:
+def _print_plan(found: Plan, bandit: RestlessBandit, problem: Path) -> None:
+    """Print what it comes to, what that rests on, and the command that goes on from there."""
     always = any(arm.own_reward != 0 for arm in found.arms)
+    _print_recommendation(found, bandit, problem)
     _print_arms(found, always)
     _print_policies(found, always)
     print_lines([spoken(note, flags_of(plan)) for note in _notes(found)])
+    advised = found.recommendation
+    if advised is not None and advised.matters and bandit.num_pulls < bandit.num_arms:
+        choice = "" if advised.policy == "whittle" else f" --policy {advised.policy}"
+        print_lines(["Today's list, from what was seen:"])
+        table = sightings_file(problem)  # a command that is broken into lines would not run
+        print(f"  restive pick {quote(str(problem))}{choice} --sightings {quote(table)}")
 
 
 def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) -> None:
-    """Print what it comes to, last: what a person looks for."""
     from restive.plan.recommendation_words import recommendation_sentences
 
     advised = found.recommendation
     if advised is None:
-        print_lines(["", NOTHING_ADVISED])
+        print_lines([NOTHING_ADVISED, ""])
         return
     lines, table = recommendation_sentences(advised, bandit), sightings_file(problem)
-    if advised.matters and bandit.num_pulls < bandit.num_arms:
-        choice = "" if advised.policy == "whittle" else f" --policy {advised.policy}"
-        lines.append(
-            f"Today's list, from what was seen: restive pick {quote(str(problem))}{choice} "
-            f"--sightings {quote(table)}"
-        )
     if table != NO_FILE:
         lines.insert(
             0,
             "These arms are estimates of a fit, and what follows takes them as certain. Whether "
             f"they are, and so what to do, says {problem.with_name('summary.html')}.",
         )
-    print_lines(["", *lines])
+    print_lines([*lines, ""])
 
 
 def _print_arms(found: Plan, always: bool) -> None:
     from restive.arguments import counted
 
     some_always = any(arm.seen == "always" for arm in found.arms)
+    some_wait = any(arm.limiting_index is not None for arm in found.arms)
     earned = ("always pulled", "by itself") if always else ("stationary reward",)
     rows = [
         [
@@ -151,18 +152,22 @@ def _print_arms(found: Plan, always: bool) -> None:
             *([f"{arm.own_reward:.6f}"] if always else []),
             "-" if arm.mixing_time is None else str(arm.mixing_time),
             "yes" if arm.indexable else "no",
-            f"{arm.limiting_index:.6f}",
+            *(["-" if arm.limiting_index is None else f"{arm.limiting_index:.6f}"] * some_wait),
         ]
         for arm in found.arms[:MOST_ROWS]
     ]
     seen = ["seen"] if some_always else []
+    limit = ["limiting index"] if some_wait else []
+    rest = len(found.arms) - MOST_ROWS
+    more = f"{rest:,} more kinds of arms: --json and --index-table FILE have them all"
     named = ["states"] if any(arm.states for arm in found.arms) else []
     print_table(
         f"{counted(found.num_arms, 'arm')}, {found.num_pulls:,} pulled each step",
-        ("arms", "name", "states", *seen, *earned, "mixing time", "indexable", "limiting index"),
+        ("arms", "name", "states", *seen, *earned, "mixing time", "indexable", *limit),
         rows,
         words=("arms", "name", "seen", *named),
         drop=("mixing time", "indexable", "states", "limiting index"),
+        caption=more if rest > 0 else "",
         elsewhere=" and with --json",
     )
 
@@ -212,17 +217,15 @@ def _notes(found: Plan) -> list[str]:
     from restive.learn.advice import learner_sentence
 
     notes = [f"bound: {found.note}"] if found.note else []
-    if len(found.arms) > MOST_ROWS:
-        rest = len(found.arms) - MOST_ROWS
-        notes.append(f"{rest:,} more kinds of arms: --json and --index-table FILE have them all")
     if found.seeing is not None:
         notes.append(_seeing(found.seeing, found.relaxation_bound))
     if found.discount < 1:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
     notes += [f"{policy.policy}: {policy.note}" for policy in found.policies if policy.note]
     notes = [_with_flags(note) for note in notes]
-    # plan knows the arms; who has to learn them first
-    if learnt := learner_sentence(found.num_arms, found.num_pulls):
+    # plan knows the arms; who has to learn them first. What is always seen is no rare look
+    rare = all(arm.seen == "pulled" for arm in found.arms)
+    if rare and (learnt := learner_sentence(found.num_arms, found.num_pulls)):
         notes.append(f"learning such arms: {learnt}")
     return [*notes, *([f"note: {found.hint}"] if found.hint else [])]
 

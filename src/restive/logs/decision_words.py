@@ -6,33 +6,67 @@ difference, that is the headline.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
-from restive.arguments import counted
+from restive.arguments import counted, plural
 from restive.logs.decision import Estimate, FitDecision
 from restive.logs.fitted import FittedLog
+from restive.logs.log import Log
 
-__all__ = ["Units", "headline", "percent_in_words", "sentences", "units_of"]
+__all__ = ["Units", "headline", "percent_in_words", "seen_in_brief", "sentences", "units_of"]
 
 MOST_NAMED = 8  # arms, or checks, in a sentence
 MOST_DOUBTS = 3  # checks in a headline
+NO_NOUNS = ("code", "id", "key", "name", "no", "nr", "number")  # in the names of columns
 STEPS = {"1d": "day", "1w": "week", "1h": "hour", "1min": "minute", "1s": "second"}
 
 
 @dataclass(frozen=True)
 class Units:
-    """What people call a pull, what a reward of 1 is, and a step."""
+    """What people call pulls, a reward of 1, a step and an arm."""
 
     pulls: str = "pulls"  # "calls"
     reward: str = "reward"  # "adherent patients"
     step: str = "step"  # "week"
+    arm: str = "arm"  # "person"
+
+    @property
+    def pull(self) -> str:
+        """One of the pulls, as far as that is plain."""
+        one = f"{self.pulls[:-3]}y" if self.pulls.endswith("ies") else self.pulls[:-1]
+        return one if plural(one) == self.pulls and not one.endswith("e") else "pull"
+
+    @property
+    def arms(self) -> str:
+        """Several arms."""
+        return plural(self.arm)
 
 
-def units_of(unit: str, reward: str, step: str | None = None) -> Units:
-    """Return the units that were given; a step of a day or a week is called so."""
-    return Units(unit, reward, STEPS.get((step or "").replace(" ", ""), "step"))
+def units_of(unit: str, reward: str, step: str | None = None, column: str | None = None) -> Units:
+    """Return the units that were given; a step of a day is called so, an arm as its column."""
+    return Units(
+        unit, reward, STEPS.get((step or "").replace(" ", ""), "step"), _noun_of(column or "arm")
+    )
+
+
+def _noun_of(column: str) -> str:
+    """Return the noun in a column's name: person for person, Person_ID and personId."""
+    parts = re.split(r"[\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column))
+    words = [part.lower() for part in parts if part.lower() not in (*NO_NOUNS, "")]
+    plain = len(words) == 1 and words[0].isalpha() and len(words[0]) > 2
+    return words[0] if plain and not words[0].endswith("s") else "arm"  # patients have no plural
+
+
+def seen_in_brief(log: Log, units: Units) -> str:
+    """Say how much was seen, and when, for people who call nothing a sighting."""
+    return f"{_seen(log, units)} in {counted(log.num_steps, units.step)}, {log.span}"
+
+
+def _seen(log: Log, units: Units) -> str:
+    return f"{counted(log.num_sightings, 'result')} of {counted(log.num_arms, units.arm)}"
 
 
 def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
@@ -46,7 +80,7 @@ def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
             "change nobody, and everyone counts anyway."
         )
     if found.gain is None:
-        return f"What {units.pulls} by index are worth could not be computed."
+        return f"What {units.pulls} by priority are worth could not be computed."
     if _is_guessed(fitted):
         return f"This log does not show that {units.pulls} change anybody{_doubts(fitted, found)}."
     if found.pulls_add is not None and not found.pulls_add.is_clear:
@@ -56,10 +90,10 @@ def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
         )
     if not found.gain.is_clear:
         return (
-            f"It makes no clear difference who gets the {units.pulls}: by index instead of in "
+            f"It makes no clear difference who gets the {units.pulls}: by priority instead of in "
             f"turn, {_gain(found, units)}{_doubts(fitted, found)}."
         )
-    gained = f"{pulls} by index instead of in turn: about {_gain(found, units)}"
+    gained = f"{pulls} by priority instead of in turn: about {_gain(found, units)}"
     return f"{gained}{_doubts(fitted, found)}."
 
 
@@ -79,8 +113,7 @@ def sentences(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
 
 
 def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
-    log = fitted.log
-    seen = f"{counted(log.num_sightings, 'sighting')} of {counted(log.num_arms, 'arm')}"
+    seen = _seen(fitted.log, units)
     if not found.can_differ:
         return (
             f"What to do: nothing follows from {seen} yet. If {units.pulls} change people or "
@@ -92,20 +125,35 @@ def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     if _is_guessed(fitted):
         look = f"; {units.pulls} to the same few in one {units.step} after another tell most"
         return (
-            f"What to do: go on as you do. As far as {seen} tell, {_what_one_adds(fitted, units)}"
-            f"{'' if fitted.seen == 'always' else look}."
+            f"What to do: go on as you do{_as_now(fitted, units)}. As far as {seen} tell, "
+            f"{_what_one_adds(fitted, units)}{'' if fitted.seen == 'always' else look}."
         )
     if not found.gain.is_clear:
         return (
-            f"What to do: go on as you do. From {seen}, choosing by index promises nothing that "
-            "is certain."
+            f"What to do: go on as you do{_as_now(fitted, units)}. From {seen}, choosing by "
+            "priority promises nothing that is certain."
         )
     named = ", ".join(found.first[:MOST_NAMED])
     more = len(found.first) - MOST_NAMED
     named += f" and {more:,} more" if more > 0 else ""
     return (
-        f"What to do: in each {units.step}, choose the {found.num_pulls:,} {units.pulls} by index, "
-        f"the most promising first; the next ones go to {named}."
+        f"What to do: in each {units.step}, choose the {found.num_pulls:,} {units.pulls} by "
+        f"priority (Whittle's index), the most promising first; the next ones go to {named}."
+    )
+
+
+def _as_now(fitted: FittedLog, units: Units) -> str:
+    """Say which way the log's own is, as far as it tells; always-seen arms may have no pulls."""
+    log = fitted.log
+    if fitted.seen == "always" and not log.has_pulled:
+        return ""
+    arms = np.repeat(np.arange(log.num_arms), np.diff(log.starts))
+    each = np.bincount(arms[log.code_column & 1 == 1], minlength=log.num_arms)
+    least, most = int(each.min()), int(each.max())
+    own = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    return (
+        f": in the log that is {log.usual_pulls:,} {units.pulls} a {units.step}, and {own} in all "
+        f"for each of {counted(log.num_arms, units.arm)}"
     )
 
 
@@ -119,12 +167,12 @@ def _worth(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
         f"What it is worth{guess}: {index.mean:.3g} {units.reward} a {units.step} "
         f"({index.low:.3g} to {index.high:.3g}), against {turns.mean:.3g} "
         f"({turns.low:.3g} to {turns.high:.3g}) in turn and {fixed.mean:.3g} "
-        f"({fixed.low:.3g} to {fixed.high:.3g}) for always the same arms"
+        f"({fixed.low:.3g} to {fixed.high:.3g}) for always the same {units.arms}"
     )
     if found.pulls_add is not None:
         add = found.pulls_add
         said += (
-            f"; {units.pulls} by index add {add.mean:.3g} ({add.low:.3g} to {add.high:.3g}) to "
+            f"; {units.pulls} by priority add {add.mean:.3g} ({add.low:.3g} to {add.high:.3g}) to "
             "what comes without any"
         )
     return [f"{said}."]
@@ -135,15 +183,16 @@ def _sure(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     parts = []
     if found.gain is not None:
         parts.append(
-            f"the brackets hold 95 of 100 of the {found.num_worlds} worlds that the log leaves "
-            f"possible, played for {counted(found.num_steps, units.step)}"
+            f"the brackets hold 95% of {found.num_worlds} simulations of "
+            f"{counted(found.num_steps, units.step)}, each with {units.arms} as they may be by "
+            "this log"
         )
     tried = found.calibration
     if tried is not None:
         verdict = "as foretold" if tried.holds else "NOT as foretold, so trust none of this"
         parts.append(
             f"a fit of the first half expected {tried.expected:.3g} ({tried.low:.3g} to "
-            f"{tried.high:.3g}) a sighting of the second, and {tried.earned:.3g} came: {verdict}"
+            f"{tried.high:.3g}) a result in the second, and {tried.earned:.3g} came: {verdict}"
         )
     if fitted.forgetting is not None and fitted.forgetting.verdict == "changes":
         parts.append("but the arms change, and these figures are of the whole log")

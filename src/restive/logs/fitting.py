@@ -214,6 +214,7 @@ def write_fit(
     *,
     unit: str = "pulls",
     reward: str = "reward",
+    arm: str = "arm",
     seed: int = 0,
 ) -> list[Path]:
     """Write a fitted log into a folder; return the files.
@@ -228,8 +229,8 @@ def write_fit(
         Pulls a step of the problem; by default as many as the log has, `fitted.usual_pulls`.
     title
         The pages'.
-    unit, reward
-        What pages call pulls, and a reward of 1: "calls", "adherent patients".
+    unit, reward, arm
+        What pages call pulls, a reward of 1, and an arm: "calls", "adherent patients", "person".
     seed
         Names the luck of the worlds in which ways of choosing arms are compared.
 
@@ -241,7 +242,9 @@ def write_fit(
     if not isinstance(fitted, FittedLog):
         raise ProblemError(f"write_fit needs what fit_log returns, got {shown(fitted)}")
     decision = fitted.decision(num_pulls, seed=seed)
-    units = units_of(checked_text(unit, "unit"), checked_text(reward, "reward"))
+    units = units_of(
+        checked_text(unit, "unit"), checked_text(reward, "reward"), column=checked_text(arm, "arm")
+    )
     return write_decision(fitted, decision, folder, title, units)
 
 

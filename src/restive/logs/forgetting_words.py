@@ -87,8 +87,8 @@ def forgetting_sentence(
     return f"The {arms} do not seem to change: {why}."
 
 
-def sentence_of_fit(fitted: FittedLog) -> str:
-    """Say so of a fitted log."""
+def sentence_of_fit(fitted: FittedLog, arms: str = "arms") -> str:
+    """Say so of a fitted log, whose arms are called `arms`."""
     drift = [check.verdict == "fails" for check in fitted.checks if check.name == "drift"]
     if all(_can_forget(prior) for prior in fitted.kind_priors):
         advice = f"Run the agent with --learner '{advised_learner(fitted)}'."
@@ -102,6 +102,7 @@ def sentence_of_fit(fitted: FittedLog) -> str:
         partial(length_in_words, fitted.log.calendar.rule),
         advice if fitted.forgetting is not None else "",
         drift[0] if drift else None,
+        arms,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from restive.logs.decision import FitDecision
-from restive.logs.decision_words import Units, headline, sentences
+from restive.logs.decision_words import Units, headline, seen_in_brief, sentences
 from restive.logs.fitted import FittedLog
 from restive.pages.axes import Scale
 from restive.pages.chart import Chart, Panel, render_chart, short
@@ -31,7 +31,7 @@ def summary_page(fitted: FittedLog, found: FitDecision, units: Units, title: str
         heading=headline(fitted, found, units),
         lead=sentences(fitted, found, units),
         chart=ways_chart(found, units),
-        about=f"From {fitted.log.in_brief}. fit.html has what is behind it.",
+        about=f"From {seen_in_brief(fitted.log, units)}. fit.html has what is behind it.",
     )
 
 
@@ -39,9 +39,14 @@ def ways_chart(found: FitDecision, units: Units) -> Markup | str:
     """Return what three ways of choosing arms earn, as a chart; nothing where none was played."""
     if not found.earned:
         return ""
+    names = {
+        "by index": f"{units.pulls} by priority",
+        "always the same": f"always the same {units.arms}",
+        "in turn": f"{units.pulls} in turn",
+    }
     rows = [
         Row(
-            at, f"{units.pulls} {way}", found.num_steps, earned.mean, earned.low, earned.high,
+            at, names[way], found.num_steps, earned.mean, earned.low, earned.high,
             f"{earned.mean:.3g}\n({earned.low:.3g} to {earned.high:.3g})",
         )
         for at, (way, earned) in enumerate(found.earned.items())
@@ -57,8 +62,8 @@ def ways_chart(found: FitDecision, units: Units) -> Markup | str:
 
     note = (
         f"{found.num_pulls:,} {units.pulls} a {units.step}, for {found.num_steps:,} of them after "
-        f"the log's end. Bars hold 95 of 100 worlds that the log leaves possible; the worlds are "
-        "the same in each row, so that differences are surer than the bars look."
+        "the log's end. Bars hold 95% of simulations of what may come; those of all rows have "
+        "the same luck, so that differences are surer than the bars look."
     )
     note += " The axis does not begin at 0." if apart else ""
     left, right = forest_margins(rows)

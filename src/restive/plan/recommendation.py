@@ -8,6 +8,7 @@ intervals.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, gcd
@@ -23,8 +24,8 @@ from restive.problem.chains import unichain_law
 from restive.problem.reduction import reduce_kinds
 
 __all__ = [
-    "ERRORS", "LONG_AGO", "Earned", "Gain", "Recommendation", "arm_names", "nothing_seen",
-    "recommend", "round_robin_reward",
+    "ERRORS", "LONG_AGO", "Earned", "Gain", "Recommendation", "arm_names", "arm_titles",
+    "last_states", "nothing_seen", "recommend", "round_robin_reward",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -33,6 +34,7 @@ FloatArray = NDArray[np.float64]
 # told otherwise (and myopic can get stuck), the optimum is made for one bandit alone.
 SIMPLEST_FIRST = ("best_fixed", "whittle", "myopic", "lp_priority", "best_index", "optimal")
 AS_GOOD = 1e-3  # share of what pulls add that is not worth a more complicated policy
+NEAR = 0.01  # of the rewards' range: a lower index is nearly as good
 NO_MORE = 1e-6  # relative: what a bound may be above J by rounding
 ERRORS = 2.0  # standard errors to each end of a 95% interval of the mean of 64 runs
 MOST_PRODUCTS = 200_000  # matrices multiplied for the value of taking turns
@@ -79,7 +81,8 @@ class Recommendation:
 
     `matters` says whether it makes any difference whom one pulls. `over_round_robin` is None where
     that was not computed, `over_best_fixed` where it has no value. `first` are the arms to pull if
-    nothing was seen lately; `tied` says whether others are as good as the last of these.
+    nothing was seen lately; `tied` says whether others are as good as the last of these, `nearly`
+    whether others are nearly so.
     """
 
     policy: str
@@ -92,6 +95,7 @@ class Recommendation:
     over_best_fixed: Gain | None
     first: tuple[int, ...]
     tied: bool
+    nearly: bool = False
 
 
 def recommend(
@@ -120,7 +124,7 @@ def recommend(
     known = turns is not None and len(earned) == len(everything)
     known &= "optimal" in earned or (bound is not None and bound <= max(values) + NO_MORE * unit)
     matters = not known or max(values) - min(values) > 1e-9 * unit
-    first, tied = _first_pulls(bandit, policies[name])
+    first, tied, nearly = _first_pulls(bandit, policies[name])
     return Recommendation(
         policy=name,
         average_reward=found.average_reward,
@@ -132,6 +136,7 @@ def recommend(
         over_best_fixed=None if fixed is None else _gain(found, fixed, own),
         first=first,
         tied=tied,
+        nearly=nearly,
     )
 
 
@@ -176,14 +181,28 @@ def nothing_seen(bandit: RestlessBandit) -> BeliefState:
 
 
 def arm_names(bandit: RestlessBandit, arms: Sequence[int]) -> str:
-    """Return arms for a sentence: "0 (downlink), 2 and 3"."""
-    named = [
-        f"{k}" if bandit.arms[k].name is None else f"{k} ({bandit.arms[k].name})"
-        for k in arms[:MOST_NAMED]
-    ]
+    """Return arms for a sentence: "downlink, 2 and 3"."""
+    named = arm_titles(bandit, arms[:MOST_NAMED])
     if len(arms) > MOST_NAMED:
         named.append(f"{len(arms) - MOST_NAMED:,} more")
     return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+
+
+def arm_titles(bandit: RestlessBandit, arms: Sequence[int]) -> list[str]:
+    """Return what arms are called: their names, with the number where it takes that to tell."""
+    counts = Counter(arm.name for arm in bandit.arms)
+    names = [bandit.arms[k].name for k in arms]
+    return [
+        f"{k}" if name is None else name if counts[name] == 1 else f"{k} ({name})"
+        for k, name in zip(arms, names, strict=True)
+    ]
+
+
+def last_states(bandit: RestlessBandit) -> str:
+    """Say in which states `nothing_seen` takes arms to be that are always seen."""
+    names = {arm.states and arm.states[-1] for arm in bandit.arms if arm.always_seen}
+    name = next(iter(names)) if len(names) == 1 else None
+    return f"in state {name!r}" if name else "in the highest of their states"
 
 
 def _seen_after(active: FloatArray, passive: FloatArray, gap: int) -> FloatArray:
@@ -210,12 +229,14 @@ def _gain(found: Earned, other: Earned, own: float) -> Gain:
     return Gain(other.average_reward - own, more, more - half, more + half)
 
 
-def _first_pulls(bandit: RestlessBandit, policy: Policy) -> tuple[tuple[int, ...], bool]:
+def _first_pulls(bandit: RestlessBandit, policy: Policy) -> tuple[tuple[int, ...], bool, bool]:
     state = nothing_seen(bandit)
     chosen = policy.select(state)
-    tied = False
+    tied = nearly = False
     if isinstance(policy, IndexPolicy):
         rank = policy.rank(state)
         left = np.setdiff1d(np.arange(bandit.num_arms), chosen)
         tied = bool(np.isin(rank[left], rank[chosen].min()).any())
-    return tuple(chosen.tolist()), tied
+        index, span = policy.index(state), max(np.ptp(arm.rewards) for arm in bandit.arms)
+        nearly = bool((index[left] >= index[chosen].min() - NEAR * span).any())
+    return tuple(chosen.tolist()), tied, nearly

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from restive.plan.policies.registry import mapping_title
-from restive.plan.recommendation import ERRORS, Gain, Recommendation, arm_names
-from restive.problem.bandit import RestlessBandit
+from restive.plan.recommendation import ERRORS, Gain, Recommendation, arm_names, last_states
+from restive.problem.bandit import RestlessBandit, always_seen
 
 __all__ = ["gain_in_words", "percent", "recommendation_sentences"]
 
@@ -47,12 +47,15 @@ def recommendation_sentences(found: Recommendation, bandit: RestlessBandit) -> l
         )
     which = arm_names(bandit, found.first)
     noun = "arm" if len(found.first) == 1 else "arms"
-    tied = "; others are as good, the lowest numbers go first" if found.tied else ""
+    tied = "; others are nearly as good" if found.nearly else ""
+    tied = "; others are as good, the first in the file go first" if found.tied else tied
     if found.policy == "best_fixed":
         return [*lines, f"Pull always: {noun} {which}{tied}."]
-    when = "if nothing was seen lately"
-    if any(arm.always_seen for arm in bandit.arms):
-        when = "where arms that are always seen are in their last states"
+    when, seen = "if nothing was seen lately", always_seen(bandit)
+    if seen.all():
+        when = f"with all arms {last_states(bandit)}"
+    elif seen.any():
+        when += f", and with arms that are always seen {last_states(bandit)}"
     return [*lines, f"Pull first, {when}: {noun} {which}{tied}."]
 
 

@@ -80,7 +80,7 @@ class ArmSummary:
     mixing_time: int | None  # None where the passive chain has none
     settled_elapsed: int | None  # None where max_elapsed was given instead
     indexable: bool
-    limiting_index: float
+    limiting_index: float | None  # None where the arm is always seen: it waits for nothing
     seen: str  # "pulled" or "always"
 
 
@@ -262,7 +262,7 @@ def _arm_summaries(
             mixing_time=_or_none(lambda: mixing_time(arm)),
             settled_elapsed=None if max_elapsed else _or_none(lambda: settled_elapsed(arm)),
             indexable=index.indexable,
-            limiting_index=index.limit,
+            limiting_index=None if arm.always_seen else index.limit,
             seen=arm.seen,
         )
 
