@@ -20,6 +20,7 @@ from restive.arguments import counted
 from restive.errors import ProblemError
 from restive.files import replacing, spreadsheet_text
 from restive.learn.evidence import Evidence
+from restive.learn.posterior import ArmPosterior
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior
 from restive.logs.always_seen import always_seen_law, always_seen_shape, require_moves_told
@@ -28,6 +29,7 @@ from restive.logs.finite import INTERVAL, SharedCandidates
 from restive.logs.kind_priors import AnyArmPrior, kind_priors_of, passive_rewards_of
 from restive.logs.kind_words import KindShape
 from restive.logs.log import Log
+from restive.logs.logit_laws import LogitLaw, logit_law
 from restive.pages.frames import data_frame
 from restive.problem.arm import Arm, numbers_array
 from restive.problem.bandit import RestlessBandit
@@ -74,6 +76,7 @@ class FittedLog:
     forgetting: ForgettingAdvice | None = None
     recent: LogCounts | None = None  # what a memory still holds at the end, where arms change
     seen: str = "pulled"  # when arms are seen, as in `Arm`
+    logit_laws: tuple[LogitLaw, ...] = ()  # by kind: of two-state arms, always seen, controlled
 
     @property
     def shows_gain(self) -> bool:
@@ -118,7 +121,12 @@ class FittedLog:
         active, passive, low, high = np.empty((4, log.num_arms, size, size))
         for kind, prior in enumerate(self.kind_priors):
             own = np.flatnonzero(log.kind_of == kind)
-            if isinstance(prior, ArmPrior):
+            if self.logit_laws:
+                for k, chances, weights in self.logit_laws[kind].chains(self.counts, own):
+                    posterior = ArmPosterior(*_matrices(chances), weights)
+                    active[k], passive[k] = posterior.mean()
+                    low[k], high[k] = (posterior.quantile(q)[0] for q in INTERVAL)
+            elif isinstance(prior, ArmPrior):
                 found = self._shared[kind].summary(
                     self.counts, own, lambda share: self._progress("fitting", share)
                 )
@@ -222,6 +230,11 @@ class FittedLog:
         """
         for kind, prior in enumerate(self.kind_priors):
             own = arms[self.log.kind_of[arms] == kind]
+            if self.logit_laws:
+                for k, chances, weights in self.logit_laws[kind].chains(self.counts, own):
+                    pulled, left = _matrices(chances)
+                    yield k, np.concatenate([pulled, left], axis=1), left, weights
+                continue
             if not isinstance(prior, ArmPrior):
                 for k in own.tolist():
                     found = self._posteriors[k].particles()
@@ -239,6 +252,12 @@ class FittedLog:
             for kind, prior in enumerate(self.kind_priors)
             if isinstance(prior, ArmPrior)
         }
+
+
+def _matrices(chances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Matrices [M, 2, 2], pulled and not, of chances [M, 4] of the better state."""
+    both = np.stack([1 - chances, chances], axis=2)
+    return both[:, :2], both[:, 2:]
 
 
 def log_rewards(log: Log, rewards: ArrayLike | None, field: str = "rewards") -> FloatArray:
@@ -292,6 +311,7 @@ def fit_arms(
         unpulled = log_rewards(log, passive_rewards, "passive_rewards")
     end = log.num_steps if until is None else until
     shapes: dict[str, KindShape] = {}
+    laws: tuple[LogitLaw, ...] = ()
     if always and counts.left_out:
         notes.append(
             f"{counts.left_out:,} moves over steps without a row are left out: arms are taken to "
@@ -308,6 +328,11 @@ def fit_arms(
                 name: always_seen_shape(counts, np.flatnonzero(log.kind_of == kind), values)
                 for kind, name in enumerate(log.kinds)
             }
+        if controlled and log.num_states == 2:
+            laws = tuple(
+                logit_law(counts, np.flatnonzero(log.kind_of == kind))
+                for kind in range(len(log.kinds))
+            )
     else:
         kind_priors = kind_priors_of(
             log, counts, prior, values, unpulled, controlled, notes, shapes, end,
@@ -318,7 +343,7 @@ def fit_arms(
     fitted = _summarised(
         log, counts, kind_priors, values, unpulled, controlled, end, notes, progress
     )
-    return replace(fitted, kind_shapes=shapes, seen=seen)
+    return replace(fitted, kind_shapes=shapes, seen=seen, logit_laws=laws)
 
 
 def _never_seen(log: Log, counts: LogCounts) -> list[str]:

@@ -1,0 +1,162 @@
+"""Laws of log odds of arms that are always seen: against integration, LAPACK and known truths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import restive as rs
+from restive.logs.decision import decide
+from restive.logs.fitted import fit_arms
+from restive.logs.logit_laws import (
+    APART,
+    TOGETHER,
+    LogitLaw,
+    _cholesky,
+    _inverse,
+    _log_determinant,
+    logit_law,
+)
+
+GRID = np.linspace(-12, 12, 4001)
+
+
+class Moves:
+    """Counts of moves, as of a log."""
+
+    def __init__(self, moves):
+        self._moves = np.asarray(moves, dtype=float)
+
+    def moves(self, arms):
+        return self._moves[arms]
+
+
+def logit(p):
+    return np.log(p / (1 - p))
+
+
+def drawn(rng, num_arms, steps, effect=0.0, spread=0.0, pulls=0.2):
+    """Chances [arms, 4] that differ between arms, and moves [arms, 4, 2] of a log of them."""
+    left = logit(np.array([0.15, 0.75])) + 0.7 * rng.standard_normal((num_arms, 2))
+    odds = np.hstack([left + effect + spread * rng.standard_normal((num_arms, 2)), left])
+    chances = 1 / (1 + np.exp(-odds))
+    state, moves, arms = rng.integers(2, size=num_arms), np.zeros((num_arms, 4, 2)), range(num_arms)
+    for _ in range(steps):
+        row = state + 2 * (rng.random(num_arms) >= pulls)
+        state = (rng.random(num_arms) < chances[arms, row]).astype(int)
+        moves[arms, row, state] += 1
+    return chances, moves
+
+
+def test_posteriors_are_those_of_integration():
+    """Independent log odds: each chance is an integral over a line."""
+    moves = [[[3, 1], [0, 2], [9, 2], [1, 12]], [[0, 0]] * 4, [[0, 1], [0, 0], [0, 30], [2, 0]]]
+    law = LogitLaw(np.array([0.3, 0.8, -1.5, 1.0]), APART, np.diag([0.5, 1.0, 0.8, 0.3]))
+    for k, chances, weights in law.chains(Moves(moves), np.arange(3)):
+        assert weights.sum() == pytest.approx(1)
+        for row in range(4):
+            bad, good = moves[k][row]
+            density = np.exp(
+                good * GRID - (good + bad) * np.logaddexp(0, GRID)
+                - 0.5 * (GRID - law.mean[row]) ** 2 / law.covariance[row, row]
+            )  # fmt: skip
+            density /= density.sum()
+            p = 1 / (1 + np.exp(-GRID))
+            mean = (density * p).sum()
+            deviation = np.sqrt((density * (p - mean) ** 2).sum())
+            found = (weights * chances[:, row]).sum()
+            assert found == pytest.approx(mean, abs=0.05 * deviation)
+            square = (weights * (chances[:, row] - found) ** 2).sum()
+            assert np.sqrt(square) == pytest.approx(deviation, rel=0.1)
+
+
+def test_an_effect_in_common_moves_both_chances_of_a_state():
+    law = LogitLaw(np.array([0.5, 1.5, -0.5, 0.5]), TOGETHER, np.eye(2))
+    for _, chances, weights in law.chains(Moves([[[2, 7], [0, 0], [4, 3], [0, 0]]]), np.arange(1)):
+        assert logit(chances[:, :2]) - logit(chances[:, 2:]) == pytest.approx(1.0)
+        density = np.exp(
+            7 * (GRID + 0.5) - 9 * np.logaddexp(0, GRID + 0.5)
+            + 3 * (GRID - 0.5) - 7 * np.logaddexp(0, GRID - 0.5) - 0.5 * GRID**2
+        )  # fmt: skip
+        expected = (density / density.sum() / (1 + np.exp(0.5 - GRID))).sum()
+        assert (weights * chances[:, 2]).sum() == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("effect", "spread", "free"), [(0.0, 0.0, 2), (1.0, 0.0, 2), (1.0, 1.5, 4)]
+)
+def test_the_law_of_many_arms_is_found(effect, spread, free):
+    """600 arms, 150 steps, a fixed seed: the bounds are wide, of means some four deviations."""
+    _, moves = drawn(np.random.default_rng(4), 600, 150, effect, spread)
+    law = logit_law(Moves(moves), np.arange(600))
+    assert law.loads.shape[1] == free
+    left = logit(np.array([0.15, 0.75]))
+    assert law.mean == pytest.approx([*left + effect, *left], abs=0.25 if spread else 0.15)
+    variance = np.diag(law.loads @ law.covariance @ law.loads.T)
+    assert variance == pytest.approx([0.49 + spread**2] * 2 + [0.49] * 2, rel=0.3)
+
+
+@pytest.mark.parametrize("moves", [np.zeros((1, 4, 2)), np.zeros((3, 4, 2)), 1000 * np.ones((2, 4, 2)),
+                                   [[[0, 500], [0, 0], [300, 0], [0, 400]]]])  # fmt: skip
+def test_one_arm_and_nothing_seen_have_a_law(moves):
+    law = logit_law(Moves(moves), np.arange(len(moves)))
+    for _, chances, weights in law.chains(Moves(moves), np.arange(len(moves))):
+        assert np.isfinite(chances).all()
+        assert ((chances > 0) & (chances < 1)).all()
+        assert np.isfinite(weights).all()
+        assert weights.sum() == pytest.approx(1)
+
+
+def test_small_matrices_are_those_of_lapack():
+    rng = np.random.default_rng(1)
+    for size in (2, 4):
+        factor = rng.standard_normal((50, size, size))
+        matrix = factor @ factor.transpose(0, 2, 1) + 0.1 * np.eye(size)
+        np.testing.assert_allclose(_cholesky(matrix), np.linalg.cholesky(matrix), atol=1e-12)
+        np.testing.assert_allclose(_inverse(matrix) @ matrix, np.tile(np.eye(size), (50, 1, 1)), atol=1e-9)  # fmt: skip
+        np.testing.assert_allclose(_log_determinant(matrix), np.linalg.slogdet(matrix)[1], atol=1e-9)  # fmt: skip
+
+
+def played(chances, state, select, steps, rng):
+    """What all arms earn per step, in their true world."""
+    arms, total = np.arange(len(chances)), 0
+    for step in range(steps):
+        total += state.sum()
+        row = state + 2
+        chosen = select(step, state)
+        row[chosen] -= 2
+        state = (rng.random(len(arms)) < chances[arms, row]).astype(int)
+    return total / steps
+
+
+@pytest.mark.parametrize("effect", [0.8, 2.0])
+def test_the_true_gain_of_choosing_is_in_its_interval(effect, monkeypatch):
+    """20 logs of 90 arms, 95% intervals: fewer than 15 inside have probability 3e-4. With unrelated
+    rows none of them was.
+    """
+    monkeypatch.setattr("restive.logs.decision._calibration", lambda fitted: None)
+    inside, num_arms, pulls = 0, 90, 18
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 3])
+        chances, _ = drawn(rng, num_arms, 0, effect, 0.3)
+        state, rows, arms = rng.integers(2, size=num_arms), [], np.arange(num_arms)
+        for step in range(50):
+            called = rng.random(num_arms).argsort() < pulls
+            rows.append(np.column_stack([arms, np.full(num_arms, step), state, called]))
+            state = (rng.random(num_arms) < chances[arms, state + 2 * ~called]).astype(int)
+        arm, steps, states, pulled = np.concatenate(rows).T
+        log = rs.log_of(arm, steps, states, pulled=pulled.astype(bool))
+        known = fit_arms(log, controlled=True, passive_rewards=[0, 1], seen="always")
+        found = decide(known, pulls)
+        index = rs.whittle(known.problem(pulls))
+        ones = np.ones(num_arms, dtype=int)
+        ways = (
+            lambda step, now, index=index: index.select(rs.BeliefState(now, ones)),
+            lambda step, now: (step * pulls + np.arange(pulls)) % num_arms,
+        )
+        mean = [
+            np.mean([played(chances, state, way, 25, np.random.default_rng(n)) for n in range(30)])
+            for way in ways
+        ]
+        inside += found.gain.low <= mean[0] - mean[1] <= found.gain.high
+    assert inside >= 15, inside
