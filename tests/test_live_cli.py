@@ -350,11 +350,31 @@ def test_a_list_that_was_filled_in_is_not_written_over(folder):
     filled = "\n".join([head, f"{first}listened", *rest]) + "\n"
     Path("w.csv").write_text(filled)
     for date in ("2026-11-16", "2026-11-23"):
-        with pytest.raises(ProblemError, match=r"w.csv: has 1 outcome filled in"):
+        with pytest.raises(ProblemError, match=r"w.csv: has 1 outcome filled in, .* not recorded"):
             restive("live", "next", "calls.db", "--date", date, "--out", "w.csv")
     assert Path("w.csv").read_text() == filled
     with rs.LiveAgent.open("calls.db") as live:
         assert live.tick == 0, "nothing was decided"
+
+
+def test_a_list_whose_outcomes_are_recorded_makes_room_for_the_next(folder):
+    week = ["live", "next", "calls.db", "--out", "w.csv", "--date"]
+    restive(*week, "2026-11-16")
+    head, *rows = Path("w.csv").read_text().splitlines()
+    noted = "\n".join([f"{head},notes", *(f"{row}listened," for row in rows)]) + "\n"
+    for text, message in (
+        (noted[:-1] + "asked for a letter\n", "a column 'notes', which would be lost: give the"),
+        (noted.replace("listened", "lisened", 1), "some are not recorded: record this file first"),
+        ("arm,outcome\nJos\xe9,listened\n", r"line 2 is not UTF-8.*; or give the list another"),
+    ):
+        Path("w.csv").write_text(noted)
+        restive("live", "record", "calls.db", "w.csv")
+        Path("w.csv").write_bytes(text.encode("latin-1"))
+        with pytest.raises(ProblemError, match=message):
+            restive(*week, "2026-11-23")
+    Path("w.csv").write_text(noted)
+    restive(*week, "2026-11-23")
+    assert [row.split(",")[0] for row in Path("w.csv").read_text().splitlines()[1:]] == ["1"] * 4
 
 
 def test_outcomes_that_contradict_the_states_are_refused():

@@ -18,7 +18,7 @@ import pytest
 
 import restive as rs
 from live_cases import created, fingerprint, reply, run
-from restive.errors import ConflictError, RestiveError, StoreError
+from restive.errors import ConflictError, ProblemError, RestiveError, StoreError
 from restive.live.checking import check
 from restive.live.creating import rebuild_file
 from restive.live.journal.events import FIRST, Event, Journal
@@ -361,6 +361,35 @@ def test_a_rebuilt_file_keeps_tokens_notes_alarms_and_requests(path, tmp_path):
         assert new.last_act() is None  # what a rebuild took over is not undone
         assert new.decide("one", tick=0) == first
         assert new.check()
+    live.close()
+
+
+def test_an_alarm_keeps_its_number_through_rebuilds_and_no_other_ever_has_it(path):
+    def ring(live, name):
+        with live._session.writing() as memory:
+            body = {"name": name, "sentence": f"look at {name}"}
+            live._session.append("alarm", memory.tick, body, "restive")
+
+    live = created(path, num_pulls=6, clock=rs.Clock.given())
+    for name in live.decide(tick=0).arms:  # an event each, which a rebuild makes one
+        live.record({name: 1})
+    for name in ("a", "b"):
+        ring(live, name)
+    before = {one.name: one.seq for one in live.alarms()}
+    seen = dict(before)
+    for name in ("c", "d"):
+        rebuild_file(path, None)
+        assert {one.name: one.seq for one in live.alarms()} == seen
+        assert live.events()[-1].seq < max(seen.values())
+        ring(live, name)
+        seen = {one.name: one.seq for one in live.alarms()}
+        assert seen | before == seen
+        assert len({*seen.values()}) == len(seen)
+    live.acknowledge(before["b"], "looked at b")
+    rebuild_file(path, None)
+    assert {one.name for one in live.alarms()} == {"a", "c", "d"}
+    with pytest.raises(ProblemError, match=f"no alarm {before['b']} that waits"):
+        live.acknowledge(before["b"], "again")
     live.close()
 
 

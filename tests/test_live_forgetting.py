@@ -18,6 +18,7 @@ from restive.live.creating import create_file, rebuild_file
 from restive.live.journal.events import Journal, copy_journal
 from restive.live.people.roster import NewArm
 from restive.live.settings import Settings
+from restive.live.told.answers import causes
 from restive.live.told.onset import onset
 from restive.problem.beliefs import BeliefState
 
@@ -496,7 +497,7 @@ def test_since_when_is_the_bet_that_would_have_earned_the_most():
         assert onset(gains) == max(sums, key=lambda first: (sums[first], first))
 
 
-def changed(path, at=30, ticks=60, **options):
+def changed(path, at=30, ticks=60, until="", **options):
     """Run a file of two kinds of channels; those of "town" are good no more from a tick on."""
     kinds = {"town": 0.9, "rural": 0.85}
     arms = [rs.ArmPrior([rs.gilbert_elliott(0.6, p)]) for p in kinds.values()]
@@ -510,7 +511,7 @@ def changed(path, at=30, ticks=60, **options):
         arms = live.decide(tick=tick).arms
         good = {a: 0.2 if a.startswith("town") and tick >= at else 0.84 for a in arms}
         live.record({a: int(rng.random() < good[a]) for a in arms})
-        if live.alarms():
+        if any(one.name == (until or one.name) for one in live.alarms()):
             break
     return live
 
@@ -530,6 +531,27 @@ def test_an_alarm_leads_to_what_may_be_forgotten(path):
     assert done.exit_code == 0, done.output
     (told,) = live.status().forgotten
     assert (told.kind, told.before, told.actor) == ("town", town.began, "command line")
+
+
+def test_alarms_of_one_cause_are_one_line_and_answered_and_undone_together(path):
+    live = changed(path, until="reward too low")  # of all arms, since it is off in town
+    everyone, town = (
+        next(one for one in live.alarms() if one.name == name)
+        for name in ("reward too low", "reward too low: town")
+    )
+    shown = CliRunner().invoke(app, ["live", "status", str(path)], env={"COLUMNS": "400"})
+    said = [line for line in shown.output.splitlines() if line.startswith("ALARM")]
+    assert len(said) == len(causes(live.alarms())) < len(live.alarms())
+    (line,) = [one for one in said if "reward too low" in one]
+    assert line.startswith(f"ALARM {everyone.seq} and {town.seq}, reward too low")
+    assert f"({town.seq}: of kind 'town' by itself, too), noticed in tick" in line
+    assert f"{town.seq}: if only arms of kind 'town' have changed for good: " in shown.output
+    live.acknowledge([everyone.seq, town.seq], "the export")
+    assert not {everyone, town} & {*live.alarms()}
+    assert "the answer to the alarms “reward too low” and “reward too low: town”" in str(
+        live.undo()
+    )
+    assert {everyone, town} <= {*live.alarms()}
 
 
 def test_forgetting_by_itself_after_an_alarm(path, tmp_path):

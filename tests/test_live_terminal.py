@@ -17,6 +17,7 @@ from live_cases import Ticking, created
 from restive.cli import app, main
 from restive.cli.progress import wrapped
 from restive.errors import ConflictError, ProblemError, RestiveError
+from restive.live.creating import rebuild_file
 from restive.live.people.sheets import parse_sheet
 from test_live_undo import at_a_terminal
 
@@ -679,3 +680,55 @@ def test_no_answer_is_not_called_missing(calls):
     said = restive("status", "calls.db").stdout
     assert "result missing, of those last seen engaged: " in said
     assert "not reached or missing" not in said
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("correct calls.db results.csv", 'say why, .* add --note "two clients were mixed up"'),
+        ("acknowledge calls.db 3", 'add --note "calls of two weeks were written down wrongly"'),
+        ("forget calls.db --all", "from which week on .* add --before 2026-11-23; nothing was"),
+        ("export calls.db --table arms", "say which file to write: add --out arms.csv"),
+        ("init new.db --states a,b --settings settings.toml", r"many calls .* week\? add --pulls"),
+    ],
+)
+def test_an_option_that_is_needed_is_asked_for_in_a_sentence(calls, command, message):
+    results("results.csv", [f"{week(0)[0]},engaged"])
+    with pytest.raises(ProblemError, match=message):
+        restive(*command.split())
+
+
+def test_people_join_by_name_where_their_kind_need_not_be_said(calls):
+    restive("leave", "calls.db", "C3", "C4")
+    done = restive("join", "calls.db", "C3", "C4", "C5")
+    assert done.stdout == (
+        "2 clients joined, 1 client had joined already; of these, had left and are back: C3, C4\n"
+    )
+    with pytest.raises(ProblemError, match=r"of which kind is 'C77': .* line is client,kind, its"):
+        restive("join", "calls.db", "C3", "C77")
+    with pytest.raises(ConflictError, match="there is 'C3' already; a new name must differ"):
+        restive("join", "calls.db", "c3")
+    with pytest.raises(ProblemError, match=r"new\.cvs: cannot be read"):  # and nobody of that name
+        restive("join", "calls.db", "new.cvs")
+    results("one.csv", ["A", "B"], "arm")
+    restive("init", "one.db", "--states", "a,b", "--pulls", 1, "--arms", "one.csv")
+    assert restive("join", "one.db", "Anna Meier", "C").stdout == "2 arms joined\n"
+
+
+def test_a_rebuild_never_shows_more_events_than_there_are(tmp_path):
+    with created(tmp_path / "a.db", num_pulls=4) as live:
+        for name in live.decide().arms:  # a request each, which the new file has at its end
+            live.record({name: 1}, request=f"tap {name}")
+    shown = []
+    rebuild_file(tmp_path / "a.db", None, lambda *parts: shown.append(parts))
+    with rs.LiveAgent.open(tmp_path / "a.db") as live:
+        assert live.status().events > 6  # as many as it was made from
+    assert shown
+    assert all(done <= total for done, total in shown)
+
+
+def test_the_date_of_an_early_year_can_be_read_back():
+    clock = rs.Clock.given("0500-01-01T06:00", "P7D")
+    assert clock.label(1) == "0500-01-08T06:00:00"
+    assert clock.tick_of(clock.label(1)) == 1
+    assert rs.Clock.given("0500-01-01", "P7D").label(1) == "0500-01-08"

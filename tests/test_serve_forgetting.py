@@ -10,6 +10,7 @@ import pytest
 import restive as rs
 from chromium import browser
 from live_cases import fingerprint, reply
+from restive.live.told.answers import causes
 from restive.live.words import Words
 from serve_cases import Client, listening, served
 from test_browser import LEAST_LETTERS, MEASURE, SCREENS
@@ -251,6 +252,22 @@ def test_undo_names_the_alarm_that_was_answered(site):
         site.actor.get("/").text
     )
     site.live.undo()
+
+
+def test_alarms_of_one_cause_are_answered_at_once(tmp_path):
+    with served(None, agent=changed(tmp_path / "a.db", until="reward too low")) as (app, live):
+        client, before = Client(app, live.make_token("a", "act")), live.alarms()
+        assert len(before) == 2
+        (first, other) = (one.seq for one in causes(before)[0])
+        page = client.get("/").text
+        assert page.count('action="/acknowledge"') == 1
+        assert f'name="alarm" value="{first} {other}"' in page
+        answer = {"alarm": f"{first} {other}", "note": "the export"}
+        assert client.post("/acknowledge", data=answer).status_code == 303
+        assert live.alarms() == ()
+        assert "“reward too low” and “reward too low: town”" in client.get("/").text
+        live.undo()
+        assert live.alarms() == before
 
 
 LINES = """(() => {

@@ -82,7 +82,7 @@ def next_(
 ) -> None:
     """Write whom to call now (which arms to pull); asked again, the same list."""
     from restive.files import replacing, require_no_database
-    from restive.live.people.operator_files import decision_text, require_no_outcomes
+    from restive.live.people.operator_files import decision_text, require_nothing_new
     from restive.live.people.sheets import read_sheet
 
     if out is not None:
@@ -96,7 +96,7 @@ def next_(
     with nullcontext() if out is None else replacing(out) as place, opened(file) as agent:
         words = agent.settings.words
         if out is not None:
-            require_no_outcomes(out, words)
+            require_nothing_new(agent, out)
         out_of_order: list[str] = []
         if unavailable is not None:
             sheet = read_sheet(unavailable, words)
@@ -231,22 +231,20 @@ def acknowledge(
     alarms: Annotated[
         list[int], typer.Argument(metavar="ALARM...", help="Numbers of alarms, from `status`.")
     ],
-    note: Annotated[str, typer.Option(help="What was found.")],
+    note: Annotated[str | None, typer.Option(help="What was found (required).")] = None,
     by: By = COMMAND_LINE,
 ) -> None:
     """Say that somebody has looked at alarms, and what was found."""
     with opened(file, to_write=True) as agent:
-        waiting = [alarm.seq for alarm in agent.alarms()]
-        for alarm in alarms:  # all of them, or none
-            if alarm not in waiting:
-                which = f", but {', '.join(map(str, waiting))}" if waiting else ""
-                raise ProblemError(
-                    f"there is no alarm {alarm} that waits to be acknowledged{which}; "
-                    "nothing was changed"
-                )
-        for alarm in dict.fromkeys(alarms):
-            agent.acknowledge(alarm, note, actor=by)
-            print(f"alarm {alarm} is answered; the watch begins anew")
+        if note is None:
+            words = agent.settings.words
+            raise ProblemError(
+                f'say what was found: add --note "{words.many("pull")} of two {words.many("tick")} '
+                'were written down wrongly"; nothing was changed'
+            )
+        agent.acknowledge(alarms, note, actor=by)
+    for alarm in dict.fromkeys(alarms):
+        print(f"alarm {alarm} is answered; the watch begins anew")
 
 
 for mending in (undo, correct, rebuild, join, leave, forget, remember):
@@ -310,12 +308,16 @@ def check(
 @live.command()
 def export(
     file: File,
-    out: Annotated[Path, typer.Option(help="New file: .csv, .jsonl or .parquet.")],
+    out: Annotated[
+        Path | None, typer.Option(help="New file: .csv, .jsonl or .parquet (required).")
+    ] = None,
     table: Annotated[str, typer.Option(help="pulls, events, arms or beliefs.")] = "pulls",
 ) -> None:
     """Write a table: pulls (calls), events (all that was done), arms (people), or beliefs."""
     from restive.live.told.listing import export_table
 
+    if out is None:
+        raise ProblemError(f"say which file to write: add --out {table}.csv")
     with opened(file) as agent, spinner(f"exporting {table}") as show:
         count = export_table(agent, table, out, lambda done, total: show("rows", done, total))
     print(f"{out}: {count:,} rows")

@@ -18,9 +18,12 @@ __all__ = ["forget", "remember"]
 
 def forget(
     file: File,
-    before: Annotated[str, typer.Option(help="The first date that still counts, or its number.")],
     arms: Annotated[
         list[str] | None, typer.Argument(metavar="[ARM]...", help="Of whom, by name.")
+    ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option(help="The first date that still counts, or its number (required)."),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="Of all of this kind instead.")] = None,
     everyone: Annotated[bool, typer.Option("--all", help="Of everyone instead.")] = False,
@@ -31,8 +34,13 @@ def forget(
     if (bool(arms) + (kind is not None) + everyone) != 1:
         raise ProblemError("say of whom: a name, --kind KIND or --all; nothing was changed")
     with opened(file) as agent:
+        words, clock, last = agent.settings.words, agent.settings.clock, max(agent.tick, 1)
+        if before is None:
+            raise ProblemError(
+                f"say from which {words.tick} on results still count: add --before "
+                f"{clock.label(last) or last}; nothing was changed"
+            )
         done = agent.forget(before, arms or None, kind=kind, actor=by)
-        words = agent.settings.words
     if as_json:
         print(json.dumps(asdict(done)))
     else:

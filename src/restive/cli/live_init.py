@@ -33,8 +33,11 @@ def init(
         ),
     ],
     pulls: Annotated[
-        int, typer.Option(min=1, help="How many are called each week (arms pulled each tick).")
-    ],
+        int | None,
+        typer.Option(
+            min=1, help="How many are called each week (arms pulled each tick; required)."
+        ),
+    ] = None,
     prior: Annotated[
         Path | None, typer.Option(help="prior.json, as `restive fit` writes it.")
     ] = None,
@@ -122,6 +125,8 @@ def init(
     own = None if words is None else Words.from_text(words)
     require_absent(file)
     say = words_of(settings, own)
+    if pulls is None:
+        raise ProblemError(f"how many {say.many('pull')} are there a {say.tick}? add --pulls 12")
     if arms is not None:  # what is wrong with it is said before any question
         sheet = read_sheet(arms, say)
         own_name = [one for one in sheet.headers if one not in TAKEN]

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from restive.arguments import suggestion
 from restive.cli.live_init import COMMAND_LINE, By
-from restive.cli.live_places import AsJson, File, opened, way_back
+from restive.cli.live_places import OTHERS, AsJson, File, opened, way_back
 from restive.cli.progress import say
 from restive.errors import ProblemError
 
@@ -26,23 +27,27 @@ __all__ = ["come_back", "join", "leave"]
 def join(
     file: File,
     arms: Annotated[
-        Path,
+        list[str],
         typer.Argument(
-            metavar="PEOPLE", help="CSV file: arm, kind, last_state, last_seen or elapsed."
+            metavar="NAME...",
+            help="Who joins; or a CSV file: arm, kind, last_state, last_seen or elapsed.",
         ),
     ],
     as_json: AsJson = False,
     by: By = COMMAND_LINE,
 ) -> None:
-    """Let people (arms) join, from a CSV file; they can be on the next list."""
-    from restive.live.people.arm_files import arms_of_sheet, require_new
+    """Let people (arms) join, by name or from a CSV file; they can be on the next list."""
+    from restive.live.people.arm_files import arms_of_names, arms_of_sheet, require_new
     from restive.live.people.sheets import read_sheet
 
     with opened(file, to_write=True) as agent:
         words = agent.settings.words
-        sheet = read_sheet(arms, words)
-        new = arms_of_sheet(sheet, agent.kinds, agent.settings, agent.tick_of_arms, {})
-        require_new(agent, sheet, new)
+        if _is_file(arms):
+            sheet = read_sheet(arms[0], words)
+            new = arms_of_sheet(sheet, agent.kinds, agent.settings, agent.tick_of_arms, {})
+            require_new(agent, sheet, new)
+        else:
+            new = arms_of_names(agent, arms)
         here = agent.names_left([arm.name for arm in new])
         receipt = agent.join(
             {arm.name: arm.kind for arm in new},
@@ -69,7 +74,7 @@ def leave(
     with opened(file, to_write=True) as agent:
         words = agent.settings.words
         names = arms
-        if len(arms) == 1 and _is_file(arms[0]):
+        if _is_file(arms):
             names = names_of_sheet(agent, read_sheet(arms[0], words))
         _require_there(agent, names)
         receipt = agent.leave(names, actor=by)
@@ -77,9 +82,12 @@ def leave(
     _tell(receipt, receipt.text_of_arms("left", words) + back, as_json)
 
 
-def _is_file(name: str) -> bool:
-    """Whether a name is meant as that of a file: a slip in it must not be taken for a person's."""
-    return Path(name).is_file() or Path(name).suffix.lower() in (".csv", ".parquet")
+def _is_file(names: list[str]) -> bool:
+    """Whether what is named is a file: a slip in its name must not be taken for a person's."""
+    if len(names) != 1:
+        return False
+    path = Path(names[0])
+    return path.is_file() or suggestion(path.suffix.lower(), OTHERS, 0.7).startswith("did")
 
 
 def _require_there(agent: LiveAgent, names: list[str]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from restive.live.agent import LiveAgent
 
 __all__ = [
+    "OTHERS",
     "AsJson",
     "File",
     "Place",

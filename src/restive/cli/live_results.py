@@ -159,7 +159,7 @@ def correct(
     results: Annotated[
         Path, typer.Argument(metavar="RESULTS", help="CSV file: arm, outcome (or state).")
     ],
-    note: Annotated[str, typer.Option(help="Why.")],
+    note: Annotated[str | None, typer.Option(help="Why (required).")] = None,
     tick: Tick = None,
     date: Date = None,
     by: By = COMMAND_LINE,
@@ -173,6 +173,11 @@ def correct(
 
     with opened(file, to_write=True) as agent:
         words = agent.settings.words
+        if note is None:
+            raise ProblemError(
+                "say why, for whoever looks at it later: add --note "
+                f'"two {words.many("arm")} were mixed up"; nothing was changed'
+            )
         given, of = parsed_results(agent, read_sheet(results, words), agent.tick_asked(tick, date))
         gone = [name for name in given if agent.arm(name).left is not None]
         receipt = agent.correct(given, of, note, actor=by)

@@ -15,9 +15,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from restive.arguments import checked_count, shown
+from restive.arguments import checked_count
 from restive.errors import ProblemError
-from restive.live.acts import deciding, forgetting, membership, recording, undoing
+from restive.live.acts import answering, deciding, forgetting, membership, recording, undoing
 from restive.live.acts.forgetting import Forgetting
 from restive.live.acts.given import (
     checked_last_seen,
@@ -36,7 +36,6 @@ from restive.live.people.prior_arms import arms_of_prior, states_of_prior
 from restive.live.session import Now, Session, Writer, journalable
 from restive.live.settings import Settings, learner_table
 from restive.live.told.answers import Act, Decision, Mistake, Receipt
-from restive.live.told.status import alarms
 from restive.live.view import LiveView
 from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
@@ -465,15 +464,12 @@ class LiveAgent(LiveView):
             journalable(text, "a note", MOST_NOTE)
             self._append("note", memory, {"text": text}, actor)
 
-    def acknowledge(self, alarm: int, note: str, *, actor: str = PYTHON) -> None:
-        """Say that somebody has looked at an alarm, by its id, and what was found."""
+    def acknowledge(self, alarm: int | Sequence[int], note: str, *, actor: str = PYTHON) -> None:
+        """Say that somebody has looked at an alarm, or at several, by id, and what was found."""
         journalable(note, "the note on what was found", MOST_NOTE)
         with self._session.writing() as memory:
-            for one in alarms(self._session):
-                if one.seq == alarm:  # all of its name are answered
-                    body = {"of": one.seq, "name": one.name, "note": note}
-                    return self._append("acknowledge", memory, body, actor)
-        raise ProblemError(f"there is no alarm {shown(alarm)} that waits to be acknowledged")
+            numbers = list(alarm) if isinstance(alarm, Sequence) else [alarm]
+            answering.answer(self._session, memory, numbers, note, actor)
 
     def make_token(
         self, name: str, role: str, days: float | None = None, *, actor: str = PYTHON

@@ -188,7 +188,8 @@ class Clock:
         begins = self.begins(tick)
         if begins is None:
             return ""
-        return f"{begins:%Y-%m-%d}" if self.whole_days else f"{begins:%Y-%m-%dT%H:%M:%S}"
+        here = begins.replace(tzinfo=None)  # by isoformat, which writes the zeros of early years
+        return str(here.date()) if self.whole_days else here.isoformat(timespec="seconds")
 
     def option(self, tick: int) -> str:
         """Return how a tick is said to a command: by its date where it has one."""

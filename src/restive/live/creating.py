@@ -260,7 +260,10 @@ def _rebuild(old: Journal, path: Path, progress: Progress | None) -> tuple[int, 
                 for table, marks in (("token", "?, ?, ?, ?, ?"), ("session", "?, ?, ?")):
                     rows = old.connection.execute(f"SELECT * FROM {table}")
                     journal.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
-            _enter_all(Session(journal), events, lambda done: show(total + done, 2 * total))
+            # the new file may have more events: that requests were answered is told at its end
+            _enter_all(
+                Session(journal), events, lambda done: show(min(total + done, 2 * total), 2 * total)
+            )
         finally:
             journal.close()
         return old.last()
@@ -368,6 +371,8 @@ def _arms_until(tick: int | None, arms: list[Event]) -> Iterator[NewEvent]:
     ):
         event = arms.pop()
         body = {key: value for key, value in event.body.items() if key not in ("answer", "with")}
+        if event.kind == "alarm":  # people know it by its number
+            body.setdefault("number", event.seq)
         yield NewEvent(event.kind, event.tick, body, event.actor if event.kind in SAID else REBUILD)
 
 

@@ -53,6 +53,7 @@ Now = Callable[[], datetime]
 COMPUTED_PER_SNAPSHOT = 20.0  # seconds of computing since the last, for each that a snapshot takes
 LONG_REPLAY = 2.0  # seconds, after which the next one to open the file need not do it again
 MOST_TEXT = 200
+ALARMS = ("alarm", "divergence")  # events that people look at, until they are acknowledged
 KEEP = (
     "INSERT INTO snapshot VALUES (?, ?, ?, ?, ?) ON CONFLICT (seq) DO UPDATE SET at = excluded.at, "
     "version = excluded.version, body = excluded.body, digest = excluded.digest"
@@ -182,6 +183,8 @@ class Session:
             self.require_newest()
         memory = self.touch()
         journalable(actor, "actor")
+        if kind in ALARMS:
+            body = self._numbered(body)
         last = (memory.seq, memory.digest)
         event = self.journal.append(last, kind, tick, self.at, body, actor, request, fingerprint)
         if applied:
@@ -189,6 +192,13 @@ class Session:
         else:
             memory.apply(event, body)
         return event
+
+    def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Let no alarm have a number that one had in the file from which this one was rebuilt."""
+        others = (event.body.get("number", 0) for event in self.journal.events(kinds=ALARMS))
+        taken = max(others, default=0)
+        known = "number" in body or self.memory.seq >= taken
+        return body if known else body | {"number": taken + 1}
 
     def require_newest(self) -> None:
         """Raise if a rebuild has made another file of this one."""

@@ -247,7 +247,7 @@ def _act(session: Session, events: list[Event]) -> Act:
     return Act(
         event=first.seq, kind=kind, tick=tick, label=clock.label(tick), count=count, at=first.at,
         actor=first.actor,
-        who=_who(session, kind, own) if count == 1 or kind == FORGET else "",
+        who=_who(session, kind, own) if count == 1 or kind in (FORGET, "acknowledge") else "",
     )  # fmt: skip
 
 
@@ -259,7 +259,8 @@ def _who(session: Session, kind: str, own: list[Event]) -> str:
     if kind == REMEMBER:
         return said_of_memory(remembering(session.memory.settings, body["ticks"]))
     if kind == "acknowledge":
-        return alarm_title(body["name"], session.memory.settings.words)
+        words = session.memory.settings.words
+        return "” and “".join(alarm_title(one.body["name"], words) for one in own)
     if kind == "join":
         return str(body["names"][0])
     if kind in ("leave", "return"):

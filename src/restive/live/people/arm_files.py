@@ -11,7 +11,7 @@ from restive.live.people.roster import LONG_AGO, NewArm, no_kind
 from restive.live.people.sheets import Sheet, listed
 from restive.live.settings import Settings
 
-__all__ = ["arms_of_sheet", "names_of_sheet", "require_new", "whole"]
+__all__ = ["arms_of_names", "arms_of_sheet", "names_of_sheet", "require_new", "whole"]
 
 
 def arms_of_sheet(
@@ -43,6 +43,26 @@ def arms_of_sheet(
     if wrong:
         raise ProblemError(listed(sheet, wrong, "nothing was changed"))
     return arms
+
+
+def arms_of_names(live: LiveAgent, names: Sequence[str]) -> list[NewArm]:
+    """Return the arms of names alone, where their kinds need not be said; or raise."""
+    words, kinds, found = live.settings.words, live.kinds, []
+    for name in dict.fromkeys(names):
+        same = live.names_but_for_capitals(name)
+        if same and name not in same:
+            raise ConflictError(
+                f"there is {same[0]!r} already; a new name must differ by more than capitals; "
+                "nothing was changed"
+            )
+        if not same and len(kinds) > 1:
+            raise ProblemError(
+                f"of which kind is {name!r}: {', '.join(kinds)}? Write a CSV file with a line "
+                f"for each {words.arm}, and give its name instead. Its first line is "
+                f"{words.column('arm')},kind, its next {name},{kinds[0]}; nothing was changed"
+            )
+        found.append(NewArm(name, live.kinds_of([name])[0] if same else kinds[0]))
+    return found
 
 
 def names_of_sheet(live: LiveAgent, sheet: Sheet) -> list[str]:

@@ -200,21 +200,36 @@ def _settings(path: Path) -> dict[str, Any]:
 # ---------------------------------------------------------------- decisions
 
 
-def require_no_outcomes(path: Path, words: Words) -> None:
-    """Raise if a file that a list would replace has outcomes in it, which would be lost."""
-    if not path.is_file():
+def require_nothing_new(live: LiveAgent, path: Path) -> None:
+    """Raise if a list would replace a file that has outcomes, or notes to them, of its own."""
+    if not path.is_file() or not path.stat().st_size:
         return
+    instead = "give the list another name"
     try:
-        sheet = read_sheet(path, words)
-    except ProblemError:
-        return  # whatever it is, it is no list
+        sheet = read_sheet(path, live.settings.words)
+    except ProblemError as error:  # it may be a list that a spreadsheet has saved in its own way
+        raise ProblemError(f"{error}; or {instead}; nothing was decided") from None
     filled = sum(bool(row.get(OUTCOME)) for row in sheet.rows)
-    if filled:
-        raise ProblemError(
-            f"{path}: has {counted(filled, 'outcome')} filled in, which would be lost: give the "
-            "list another name, or record this file if that was not done, and delete it; nothing "
-            "was decided"
-        )
+    if not filled:
+        return
+    what = f"{path}: has {counted(filled, 'outcome')} filled in, "
+    own = [one for one in sheet.columns if one not in DECISION and any(r[one] for r in sheet.rows)]
+    if _adds(live, sheet):
+        how = f"{what}of which some are not recorded: record this file first, or {instead}"
+        raise ProblemError(f"{how}; nothing was decided")
+    if own:
+        how = f"{what}and a column {own[0]!r}, which would be lost: {instead}"
+        raise ProblemError(f"{how}; nothing was decided")
+
+
+def _adds(live: LiveAgent, sheet: Sheet) -> bool:
+    """Whether a file has outcomes that are not recorded."""
+    try:
+        rows, wrong = _parsed(live.settings, sheet, None)
+        batches = _batches(live, _rows_of(rows, live.tick), pulled_instead=False)
+        return bool(wrong or live.adds(batches) or live.mistakes(batches))
+    except ProblemError:
+        return True
 
 
 def decision_text(live: LiveAgent, decision: Decision) -> str:

@@ -21,6 +21,7 @@ __all__ = [
     "RefusedError",
     "Status",
     "alarm_title",
+    "causes",
 ]
 
 
@@ -113,7 +114,8 @@ class Alarm:
     However often it rang since it was last acknowledged, it is one.
     """
 
-    seq: int  # of its first event, its id
+    # of its first event, its id; a rebuild keeps it, though the event then has another
+    seq: int
     name: str
     tick: int  # since when
     sentence: str  # what is wrong, what to look at and what to do
@@ -173,6 +175,16 @@ def alarm_title(name: str, words: Words) -> str:
     return name.replace(PLAIN.reward, words.reward, 1)
 
 
+def causes(found: Sequence[Alarm]) -> list[tuple[Alarm, ...]]:
+    """Return alarms by what likely lets them ring: that of all arms leads those of single kinds."""
+    of_all = {one.name for one in found if one.kind is None}
+    return [
+        (one, *(other for other in found if other.name.startswith(f"{one.name}: ")))
+        for one in found
+        if one.kind is None or one.name.partition(": ")[0] not in of_all
+    ]
+
+
 @dataclass(frozen=True)
 class Act:
     """What one call did, and `undo` can withdraw."""
@@ -207,7 +219,8 @@ class Act:
             "correct": f"the correction of {self.who} in {when}"
             if self.who
             else f"{counted(self.count, 'correction')} of {when}",
-            "acknowledge": f"the answer to the alarm “{self.who}” in {when}",
+            "acknowledge": f"the answer to the alarm{'s' * (self.count > 1)} “{self.who}” in "
+            f"{when}",
             "forget": f"the forgetting of {self.who}",
             "remember": f"the setting that {self.who}",
         }

@@ -17,10 +17,10 @@ from restive.learn.task import Task
 from restive.live.acts.forgetting import forgettable, forgettings, named, said_of_memory
 from restive.live.journal.sql_tables import left_with, pulls_of
 from restive.live.memory import Memory
-from restive.live.session import Session
+from restive.live.session import ALARMS, Session
 from restive.live.settings import AS_NOT_PULLED, LEAVE, NOT_PULLED, UNSEEN, Settings
 from restive.live.told.alarms import sentence_now
-from restive.live.told.answers import Alarm, Status
+from restive.live.told.answers import Alarm, Status, causes
 from restive.live.told.futures import Futures
 from restive.live.told.learned import MOST_LOOKED_AT, posterior
 from restive.live.told.onset import compared, watched_since
@@ -56,7 +56,7 @@ def alarms(session: Session) -> list[Alarm]:
     journal, clock = session.journal, session.memory.settings.clock
     withdrawn = journal.withdrawn()
     found: dict[str, Alarm] = {}
-    for event in journal.events(kinds=("alarm", "divergence", "acknowledge")):
+    for event in journal.events(kinds=(*ALARMS, "acknowledge")):
         if event.seq in withdrawn:
             continue
         body = event.body
@@ -74,8 +74,8 @@ def alarms(session: Session) -> list[Alarm]:
             label = clock.label(event.tick)
             began = body.get("began")
             one = Alarm(
-                event.seq, name, event.tick, sentence, label, 0, event.tick, began,
-                "" if began is None else clock.label(began),
+                body.get("number", event.seq), name, event.tick, sentence, label, 0, event.tick,
+                began, "" if began is None else clock.label(began),
             )  # fmt: skip
         count += one.count
         if event.kind == "divergence":
@@ -230,24 +230,36 @@ def _what(settings: Settings, result: str) -> str:
 
 
 def alarm_lines(alarms: Sequence[Alarm], path: str, words: Words = PLAIN) -> list[str]:
-    """Return open alarms, a line each, and what answers them."""
-    lines = [alarm.text(words) for alarm in alarms]
-    for alarm in alarms:
-        if alarm.began:
-            if alarm.forgotten:
+    """Return open alarms, a line for each cause, and what answers them."""
+    by_cause = causes(alarms)
+    lines = [_of_cause(first, others, words) for first, *others in by_cause]
+    for first, *others in by_cause:
+        for alarm in (first, *others):
+            if alarm.began and alarm.forgotten:
                 lines.append(f"{alarm.seq}: {alarm.remedy(words)}")
-                continue
-            of = "--all" if alarm.kind is None else f"--kind {quote(alarm.kind)}"
-            before = alarm.began_label or alarm.began
-            lines.append(
-                f"{alarm.seq}: {alarm.remedy(words)}: restive live forget {path} {of} "
-                f"--before {before}"
-            )
+            elif alarm.began:
+                said = alarm.remedy(words)
+                if alarm in others:
+                    said = f"if only {alarm.of(words)} have changed for good"
+                of = "--all" if alarm.kind is None else f"--kind {quote(alarm.kind)}"
+                before = alarm.began_label or alarm.began
+                how = f"restive live forget {quote(path)} {of} --before {before}"
+                lines.append(f"{alarm.seq}: {said}: {how}")
     if alarms:
         numbers = " ".join(str(alarm.seq) for alarm in alarms)
         answer = f'restive live acknowledge {quote(path)} {numbers} --note "..."'
         lines.append(f"Once somebody has looked, say what was found: {answer}")
     return lines
+
+
+def _of_cause(first: Alarm, others: Sequence[Alarm], words: Words) -> str:
+    """Say all of an alarm, and name those that ring with it."""
+    if not others:
+        return first.text(words)
+    numbers = f"{', '.join(str(one.seq) for one in (first, *others[:-1]))} and {others[-1].seq}"
+    kinds = ", ".join(f"{one.seq}: of kind {one.kind!r} by itself, too" for one in others)
+    said = f"{first.title(words)} ({kinds}), {first.since(words)}: {first.sentence}"
+    return f"ALARM {numbers}, {said}"
 
 
 # ---------------------------------------------------------------- rewards until now

@@ -356,8 +356,10 @@ async def acknowledge(request: Request, caller: Operator) -> Response:
     fields = await form_fields(request)
 
     def work(agent: LiveAgent) -> str:
-        agent.acknowledge(number(fields, "alarm") or 0, fields.get("note", ""), actor=caller.actor)
-        return "The alarm is answered."
+        several = fields.get("alarm", "").split() or ["0"]  # of one cause
+        alarms = [number({"alarm": one}, "alarm") or 0 for one in several]
+        agent.acknowledge(alarms, fields.get("note", ""), actor=caller.actor)
+        return "The alarm is answered." if len(alarms) == 1 else "The alarms are answered."
 
     return await done(request, work)
 

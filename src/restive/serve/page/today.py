@@ -10,7 +10,7 @@ import numpy as np
 
 from restive.live.agent import LiveAgent
 from restive.live.settings import REFUSE, Settings
-from restive.live.told.answers import Act, Alarm, Decision, Status
+from restive.live.told.answers import Act, Alarm, Decision, Status, causes
 from restive.live.told.status import status_lines
 from restive.live.told.summaries import RewardTable
 from restive.pages.page import capitalised, render
@@ -129,6 +129,7 @@ def today_page(found: Today, chart: str, caller: Caller, said: Said, asked: str 
         here="/",
         words=found.settings.words,
         status=status,
+        causes=causes(status.alarms),
         decision=decision,
         acts=acts,
         manages=caller.token.allows("admin"),
