@@ -9,6 +9,10 @@ import pytest
 
 import restive as rs
 from oracles import always_naive, peer_markovianbandit
+from restive.errors import ProblemError
+from restive.logs.fitted import fit_arms
+from restive.logs.play import Worlds, play_worlds, play_worlds_one_by_one, policy_player
+from restive.plan.recommendation import round_robin_reward
 from restive.plan.subsidy import subsidy_path
 
 CALLS = [
@@ -362,3 +366,52 @@ def test_bounds_of_cohorts_that_are_seen_when_called_and_always():
         shown = rs.RestlessBandit([always(arm) for arm in bandit.arms], bandit.num_pulls)
         found = [rs.relaxation_bound(one) for one in (bandit, shown)]
         assert found == pytest.approx([hidden, seen], abs=0.005)
+
+
+def test_turns_are_taken_among_arms_that_are_always_seen():
+    """No state tells whose turn it is. 200 runs of 200 steps; the bound is five standard errors."""
+    bandit = calls()
+    exact = round_robin_reward(bandit)
+    for given in ("round_robin", rs.policies.round_robin(bandit)):
+        with pytest.raises(ProblemError, match=r"simulate\(bandit, 'round_robin', horizon\)"):
+            rs.evaluate(bandit, given)
+    runs = [rs.simulate(bandit, "round_robin", 200, seed=seed) for seed in range(200)]
+    order = np.arange(3 * 200).reshape(200, 3) % 8
+    assert (np.sort(order, axis=1) == runs[0].arms).all()
+    earned = np.array([run.expected_rewards[40:].mean() for run in runs])
+    assert abs(earned.mean() - exact) < 5 * earned.std(ddof=1) / np.sqrt(len(runs))
+    whole = rs.RestlessBandit(bandit.arms, 8)  # where everyone is pulled there is no turn
+    assert rs.evaluate(whole, "round_robin").average_reward == pytest.approx(
+        rs.evaluate(whole, "best_fixed").average_reward
+    )
+
+
+def test_turns_are_taken_in_worlds_of_a_log():
+    """In 400 worlds of arms that are known; the bound is five standard errors."""
+    bandit, rng = calls(), np.random.default_rng(3)
+    rows = [(k, t, rng.integers(2), k % 3 == 0) for t in range(2) for k in range(8)]
+    arm, step, state, pulled = np.array(rows).T
+    log = rs.log_of(arm, step, state, pulled=pulled.astype(bool), kinds=list("abcdefgh"))
+    priors = {name: rs.ArmPrior([one]) for name, one in zip("abcdefgh", bandit.arms, strict=True)}
+    known = fit_arms(log, priors, controlled=True, passive_rewards=[0, 1], seen="always")
+    turns = rs.policies.round_robin(known.problem(3))
+    together = play_worlds(Worlds(known, 400, 1), turns, known.start, 100) / 100
+    exact = round_robin_reward(bandit)
+    assert abs(together.mean() - exact) < 5 * together.std(ddof=1) / 20 + 3 / 100
+    one_by_one = play_worlds_one_by_one(
+        Worlds(known, 400, 1), lambda r, now: policy_player(turns, turns.bandit, known.start), 100
+    )
+    assert (one_by_one / 100 == together).all()
+
+
+def test_candidates_are_weighed_by_moves_of_pulled_and_other_arms():
+    """A finite prior of a log in which all is seen; the weights by hand."""
+    one, other = calls().arms[:2]
+    log = rs.log_of([0] * 4, range(4), [1, 0, 1, 1], pulled=[True, False, False, True])
+    known = fit_arms(log, rs.ArmPrior([one, other]), controlled=True, seen="always")
+    weights = np.array([a.active[1, 0] * a.passive[0, 1] * a.passive[1, 1] for a in (one, other)])
+    (posterior,) = known.prior.arms
+    assert posterior.weights == pytest.approx(weights / weights.sum())
+    assert known.arms.active[0] == pytest.approx(
+        np.tensordot(posterior.weights, [one.active, other.active], 1)
+    )

@@ -95,6 +95,31 @@ def test_ranks_and_rivals_are_those_of_whoever_could_be_chosen(tmp_path, audit):
         assert "It was drawn evenly among all patients" in str(live.explain(name))
 
 
+@pytest.mark.parametrize("audit", [0, 1])
+def test_a_week_in_which_nobody_can_be_called_is_explained(tmp_path, audit):
+    live = created(tmp_path / "a.db", audit_pulls=audit)
+    names = [row.name for row in live.arms()]
+    assert live.decide(unavailable=names).arms == ()
+    assert f"{names[0]} was said to be unavailable." in str(live.explain(names[0]))
+    live.leave(names[1:])
+    live.decide()
+    for name in names:
+        why = live.explain(name)
+        assert why.listed == (name == names[0])
+        assert (f"{name} left in" in str(why)) == (name != names[0])
+
+
+def test_who_came_back_after_the_list_was_not_unavailable(tmp_path):
+    live = created(tmp_path / "a.db")
+    name = live.arms()[0].name
+    live.leave([name])
+    live.decide()
+    live.come_back([name])
+    said = str(live.explain(name))
+    assert f"{name} had left when the list was made, and can be on the next one." in said
+    assert "unavailable" not in said
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_waiting_is_what_the_index_table_says(tmp_path, seed):
     live = lived(tmp_path / "a.db", ticks=7 + 2 * seed, seed=seed)
@@ -117,7 +142,7 @@ def test_waiting_is_what_the_index_table_says(tmp_path, seed):
             weeks = f"{expected} week{'s' * (expected > 1)}"
             assert f"If nothing else changes, {row.name} is on it in {weeks}." in str(why)
         elif not why.listed:
-            assert f"Waiting alone will not put {row.name} on the list." in str(why)
+            assert f"Waiting alone does not lift {row.name} that far" in str(why)
     assert any(waits) == (seed in (1, 3)), "so that both sentences are looked at"
 
 

@@ -346,8 +346,10 @@ def test_who_waits_for_another_program_is_told(calls, mode):
             began = monotonic()
             assert restive("status", "calls.db").stderr == ""
             assert monotonic() - began < 5
-        Timer(2.5, lambda: other.communicate("\n")).start()
+        release = Timer(2.5, lambda: other.communicate("\n"))
+        release.start()
         done = restive("record", "calls.db", "r.csv")
+        release.join()
     assert done.stderr == "waiting: another program has calls.db open\n"
     assert done.stdout.startswith("1 result recorded")
     assert restive("status", "calls.db").stderr == ""
@@ -463,8 +465,10 @@ def test_a_week_is_said_by_its_date_everywhere(calls):
     restive("correct", "calls.db", "c.csv", "--date", "2026-11-18", "--note", "slip")
     results("c.csv", [f"0,{a},engaged"], "week,client,outcome")
     restive("correct", "calls.db", "c.csv", "--note", "slip")
-    with pytest.raises(ProblemError, match=r"has results of week 0 .*, not only of week 1"):
-        restive("correct", "calls.db", "c.csv", "--date", MONDAYS[1], "--note", "slip")
+    for verb in ("correct", "record"):  # which week it is may be said twice, but not otherwise
+        options = ("--note", "slip") if verb == "correct" else ()
+        with pytest.raises(ProblemError, match=r"says week 0 .*, but week 1 .* was asked for"):
+            restive(verb, "calls.db", "c.csv", "--date", MONDAYS[1], *options)
     results("c.csv", [f"0,{a},drifting", f"1,{a},drifting"], "week,client,outcome")
     with pytest.raises(ProblemError, match="has results of 2 weeks; correct one week at a time"):
         restive("correct", "calls.db", "c.csv", "--note", "slip")
@@ -481,6 +485,11 @@ def test_results_of_another_week_are_told_from_a_slip(calls):
         restive("record", "calls.db", results("r.csv", [f"{name},engaged" for name in off]))
     assert "say --date 2026-11-16" in str(error.value)
     assert str(error.value).count("it was not on the list of") == 1
+    results("r.csv", [f"1,{name},engaged" for name in off], "week,client,outcome")
+    with pytest.raises(RestiveError) as error:  # rows that say week 1 are not taken for week 0's
+        restive("record", "calls.db", "r.csv")
+    assert "--date" not in str(error.value)
+    assert "mend the weeks in the file, if they are wrong there" in str(error.value)
     other = next(f"C{k}" for k in range(12) if f"C{k}" not in first + second)
     with pytest.raises(RestiveError, match="say --pulled-instead"):
         restive("record", "calls.db", results("r.csv", [f"{other},engaged"]))

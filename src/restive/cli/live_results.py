@@ -66,7 +66,8 @@ def record(
                 pulled_instead=pulled_instead, actor=by,
             )  # fmt: skip
         except RefusedError as error:
-            advice = of_which_list(agent, error.mistakes)
+            by_row = any(row.get("tick") or row.get("date") for row in sheet.rows)
+            advice = of_which_list(agent, error.mistakes, by_row)
             raise RefusedError(error.mistakes, f"{error}{advice}") from None
         missing = [name for name, result in agent.results().items() if result == "open"]
         now = agent.names_left(told)

@@ -61,6 +61,13 @@ class SharedCandidates:
         """Active and passive matrices [M, S, S]."""
         return stacked(self.prior.candidates)
 
+    @cached_property
+    def ways(self) -> tuple[FloatArray, FloatArray]:
+        """The same, with an active row [M, R, S] for each way to begin: `LogCounts.num_rows`."""
+        active, passive = self.matrices
+        always = self.prior.candidates[0].always_seen
+        return np.concatenate([active, passive], axis=1) if always else active, passive
+
     def log_likelihoods(
         self, counts: LogCounts, arms: IntArray, known: _Chances | None = None
     ) -> FloatArray:
@@ -81,7 +88,7 @@ class SharedCandidates:
             part = distinct[begin : begin + DISTINCT]
             mine = (which >= begin) & (which < begin + DISTINCT)
             own = np.concatenate([[0], np.cumsum(mine)])[starts]
-            logs = log_chances(*self.matrices, *counts.unpacked(part))
+            logs = log_chances(*self.ways, *counts.unpacked(part))
             add_log_likelihoods(own, which[mine] - begin, number[mine], logs, out)
         return out
 
@@ -90,7 +97,7 @@ class SharedCandidates:
         distinct = np.unique(counts.cells[cells_of(counts, arms)[1]])
         if len(distinct) > DISTINCT:
             return None
-        return _Chances(distinct, log_chances(*self.matrices, *counts.unpacked(distinct)))
+        return _Chances(distinct, log_chances(*self.ways, *counts.unpacked(distinct)))
 
     def blocks(self, counts: LogCounts, arms: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield arms and their posterior weights [arms, M], some at a time."""

@@ -230,7 +230,7 @@ class FittedLog:
                 continue
             for some, weights in self._shared[kind].blocks(self.counts, own):
                 for k, row in zip(some.tolist(), weights, strict=True):
-                    yield k, *self._shared[kind].matrices, row
+                    yield k, *self._shared[kind].ways, row
 
     @cached_property
     def _shared(self) -> dict[int, SharedCandidates]:

@@ -16,6 +16,7 @@ from restive.logs.fitted import FittedLog
 from restive.logs.log import Log
 from restive.logs.sample import Sample, drawn_arms
 from restive.plan.policies.base import Policy, checked_choice
+from restive.plan.policies.round_robin import RoundRobinPolicy, Turns
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState, beliefs_at
 
@@ -69,6 +70,8 @@ class _PolicyPlayer:
 
 def policy_player(policy: Policy, bandit: RestlessBandit, start: BeliefState) -> Player:
     """Return a player that follows a policy from a start on."""
+    if isinstance(policy, RoundRobinPolicy) and policy.must_count:
+        return Turns(bandit)
     return _PolicyPlayer(policy, bandit, start)
 
 
@@ -120,10 +123,16 @@ def play_worlds(
     elapsed = np.tile(start.elapsed, (worlds.count, 1))
     totals = np.zeros(worlds.count)
     rows = np.arange(worlds.count)[:, None]
+    counts = isinstance(policy, RoundRobinPolicy) and policy.must_count
+    turns = Turns(policy.bandit) if counts else None
     for step, states in enumerate(worlds.run(num_steps)):
         if worlds.always:
             last_state, elapsed = states.copy(), np.ones_like(states)
-        arms = policy.select_many(last_state, elapsed)
+        if turns is None:
+            arms = policy.select_many(last_state, elapsed)
+        else:
+            arms = np.tile(turns.select(), (worlds.count, 1))
+            turns.observe(states)
         seen = states[rows, arms]
         totals += earned(states, arms, worlds.rewards, worlds.passive_rewards)
         elapsed += 1

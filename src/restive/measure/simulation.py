@@ -20,6 +20,7 @@ from restive.pages.figures import Track, plot_tracks
 from restive.pages.frames import data_frame
 from restive.plan.policies.base import Policy
 from restive.plan.policies.registry import as_policy
+from restive.plan.policies.round_robin import RoundRobinPolicy, Turns
 from restive.problem.bandit import RestlessBandit, require_bandit
 from restive.problem.beliefs import BeliefState, laws_now
 
@@ -224,6 +225,8 @@ class _Player:
             raise ProblemError(f"expected an agent or a policy, got {given!r:.60}")
         if isinstance(acting, Agent):
             _require_fresh(acting, bandit)
+        if isinstance(acting, RoundRobinPolicy) and acting.must_count:
+            acting = Turns(bandit)
         self._acting = acting
         self._learns = callable(getattr(acting, "observe", None))
         self._counts = isinstance(acting, Agent) and isinstance(acting.learner, Relative)

@@ -23,6 +23,7 @@ from restive.plan.policies.base import IndexPolicy, Policy, checked_choice
 from restive.plan.policies.optimal import OptimalPolicy
 from restive.plan.policies.random import RandomPolicy
 from restive.plan.policies.registry import as_policy
+from restive.plan.policies.round_robin import RoundRobinPolicy
 from restive.plan.simulated_run import plan_of_runs, simulated_reward
 from restive.plan.solved_run import MAX_STATES, Chooser, solve_long_run
 from restive.problem.arm import Arm
@@ -170,6 +171,12 @@ def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
         raise ProblemError(
             "a policy that draws its arms anew each time has no joint chain to solve; simulate it: "
             "simulate(bandit, 'random', horizon)"
+        )
+    if isinstance(policy, RoundRobinPolicy) and policy.must_count:
+        raise ProblemError(
+            "whose turn it is among arms that are always seen is no part of a state, so there is "
+            "no joint chain to solve; `restive plan` says what taking turns earns, or simulate it: "
+            "simulate(bandit, 'round_robin', horizon)"
         )
     made_for = getattr(policy, "bandit", None)
     if not isinstance(made_for, RestlessBandit):

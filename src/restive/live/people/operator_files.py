@@ -278,7 +278,7 @@ def record_sheet(
     live, sheet
         The agent and the file.
     tick
-        Of all rows, where the file does not say.
+        Of all rows. The file may say it, and must not say another.
     accept_good
         Take the rows that can be taken.
     pulled_instead
@@ -365,12 +365,22 @@ def _parsed(
 
 
 def _tick_of_row(settings: Settings, row: Mapping[str, str], tick: int | None) -> int | None:
-    """Return the tick of a row by its number, or by its date; by default it is `tick`."""
-    clock, date = settings.clock, row.get("date")
-    words = settings.words
+    """Return the tick of a row by its number, or by its date: that of `tick`, if one was asked."""
+    clock, words, at = settings.clock, settings.words, _tick_told(settings, row)
+    if at is None or tick is None:
+        return tick if at is None else at
+    if at != tick:
+        other, asked = (words.when(which, clock.label(which)) for which in (at, tick))
+        raise ProblemError(f"says {other}, but {asked} was asked for")
+    return at
+
+
+def _tick_told(settings: Settings, row: Mapping[str, str]) -> int | None:
+    """Return the tick that a row tells, by its number or by its date; None if by neither."""
+    clock, words, date = settings.clock, settings.words, row.get("date")
     if not row.get("tick"):
         try:
-            return clock.tick_of(date) if date else tick
+            return clock.tick_of(date) if date else None
         except ProblemError as error:
             column = words.column("tick")
             raise ProblemError(
@@ -398,12 +408,6 @@ def parsed_results(
         raise ProblemError(listed(sheet, wrong, "nothing was changed"))
     clock, words = live.settings.clock, live.settings.words
     ticks = sorted({at for _, at, _, _ in rows if at is not None})
-    if tick is not None and ticks not in ([], [tick]):
-        other = next(at for at in ticks if at != tick)
-        raise ProblemError(
-            f"{sheet.name}: has results of {words.when(other, clock.label(other))}, not only of "
-            f"{words.when(tick, clock.label(tick))}; nothing was changed"
-        )
     if len(ticks) > 1:
         raise ProblemError(
             f"{sheet.name}: has results of {len(ticks)} {words.many('tick')}; correct one "

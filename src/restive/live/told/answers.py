@@ -62,7 +62,7 @@ class Receipt:
             (self.new, "recorded"),
             (self.known, "known already"),
             (self.late, "late and used"),
-            (self.superseded, "too late to be used"),
+            (self.superseded, "too late to be used, but kept"),
         )
         found = [(count, word) for count, word in counts if count]
         if not found:

@@ -106,9 +106,10 @@ def why(session: Session, name: str) -> Why:
     if now is None:
         raise ProblemError("nothing has been decided yet, so there is no list to explain")
     decided, since = _decided(session), _events_since(session)
-    resting, out = _unavailable(memory, decided.get("out", []), since)
+    resting, absent, out = _unavailable(memory, decided.get("out", []), since)
     ranked = np.array(
-        [k for k in range(memory.num_joined) if k not in out and k not in now.choice.audit]
+        [k for k in range(memory.num_joined) if k not in out and k not in now.choice.audit],
+        dtype=np.int64,  # also of none
     )
     competes = slot not in out and slot not in now.choice.audit
     found = explain(memory.agent, slot, ranked if competes else np.append(ranked, slot))
@@ -161,7 +162,7 @@ def why(session: Session, name: str) -> Why:
         forgotten=memory.forgotten.get(slot),
         lines=(),
     )
-    lines = _lines(facts, settings, memory.gone.get(slot), before)
+    lines = _lines(facts, settings, memory.gone.get(slot), before, back=slot in absent)
     return Why(**vars(facts) | {"lines": tuple(lines)})
 
 
@@ -195,8 +196,10 @@ def _changed_by(memory: Memory, since: list[Event]) -> str:
     return ""
 
 
-def _unavailable(memory: Memory, out: list[int], since: list[Event]) -> tuple[set[int], set[int]]:
-    """Return who rests, and all who could not be put on the list: who had left or was away, too."""
+def _unavailable(
+    memory: Memory, out: list[int], since: list[Event]
+) -> tuple[set[int], set[int], set[int]]:
+    """Return who rested, who had left, and all who could not be put on the list."""
     assert memory.open is not None
     listed = {*memory.open.choice.arms}
     moved = {
@@ -205,7 +208,7 @@ def _unavailable(memory: Memory, out: list[int], since: list[Event]) -> tuple[se
     }
     gone = (memory.gone.keys() | moved["return"]) - moved["leave"]  # when the list was made
     resting = {*memory.resting(memory.tick, len(listed), out)} - listed
-    return resting, (gone | resting).union(out) - listed
+    return resting, gone, (gone | resting).union(out) - listed
 
 
 def _sightings(session: Session, slot: int) -> list[Sighting]:
@@ -247,7 +250,7 @@ def _waits(found: Explanation) -> int | None:
 # ---------------------------------------------------------------- in words
 
 
-def _lines(it: Why, settings: Settings, left: int | None, before: str) -> list[str]:
+def _lines(it: Why, settings: Settings, left: int | None, before: str, back: bool) -> list[str]:
     words = settings.words
     verdict = f"is {'' if it.listed else 'not '}on the list for {words.when(it.tick, it.date)}."
     first = [f"{it.arm} {verdict}"]
@@ -268,6 +271,8 @@ def _lines(it: Why, settings: Settings, left: int | None, before: str) -> list[s
         pass  # said first: the ranks are of those who are here
     elif it.rests:
         lines.append(f"{it.arm} rests after a {words.pull} without a result.")
+    elif back:
+        lines.append(f"{it.arm} had left when the list was made, and can be on the next one.")
     elif not it.available:
         lines.append(f"{it.arm} was said to be unavailable.")
     elif it.audit:
@@ -368,7 +373,8 @@ def _standing(it: Why, settings: Settings) -> list[str]:
         return lines
     last = f"Last on the list: {it.rival}, with {it.rival_index:.3f}.{equal}"
     if it.waits is None:
-        return [*lines, f"{last} Waiting alone will not put {it.arm} on the list."]
+        others = f"but others may fall behind: {it.arm} can be on the next list."
+        return [*lines, f"{last} Waiting alone does not lift {it.arm} that far, {others}"]
     if it.waits == 0:
         return [*lines, last]
     wait = words.count(it.waits, "tick")

@@ -36,21 +36,27 @@ def missing_lines(live: LiveView) -> list[str]:
     ]
 
 
-def of_which_list(live: LiveView, mistakes: Sequence[Mistake]) -> str:
-    """Say what may have been meant by results of arms that were not on the list."""
+def of_which_list(live: LiveView, mistakes: Sequence[Mistake], by_row: bool) -> str:
+    """Say what may have been meant by results of arms that were not on the list.
+
+    `by_row` says whether rows name their ticks.
+    """
     off = [one for one in mistakes if one.reason.startswith(NOT_LISTED)]
     if not off:
         return ""
     words, clock, names = live.settings.words, live.settings.clock, {one.arm for one in off}
+    instead = f"did get a {words.pull}, say --pulled-instead"
     for tick in range(live.tick, max(-1, live.tick - PAST), -1):
         decision = live.decision(tick)
         if decision is not None and names <= set(decision.arms):
             listed = f"on the list of {words.when(tick, clock.label(tick))}"
+            if by_row:
+                return (
+                    f"\nAll of them were {listed}: mend the {words.many('tick')} in the file, if "
+                    f"they are wrong there. If all of them {instead}"
+                )
             return (
                 f"\nAll of them were {listed}: if these results are of that {words.tick}, say "
                 f"{clock.option(tick)}, and leave out what says another {words.tick}"
             )
-    return (
-        f"\nIf {words.many('arm')} who were not on the list did get a {words.pull}, say "
-        "--pulled-instead"
-    )
+    return f"\nIf {words.many('arm')} who were not on the list {instead}"
