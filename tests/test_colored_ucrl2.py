@@ -350,7 +350,7 @@ def test_equal_rewards_and_sure_arms_are_played():
         (8, 3, {}, "2,562,890,625 joint states"),
         (1000, 50, {}, "10^1176 joint states"),
         (4, 1, {}, "50,625 joint states"),
-        (40, 20, {"ages": 1}, "137,846,528,820 sets of arms"),
+        (40, 20, {"ages": 1}, "10^17 outcomes, of at most 262,144"),
     ],
 )
 def test_large_bandits_are_refused(num_arms, num_pulls, options, named):
@@ -359,8 +359,8 @@ def test_large_bandits_are_refused(num_arms, num_pulls, options, named):
             "colored_ucrl2", rs.grid_prior([0.3, 0.7], num_arms), num_pulls, horizon=10, **options
         )
     assert named in str(refused.value)
-    assert "lower ages" in str(refused.value)
-    assert "options of the learner in a study and in Python" in str(refused.value)
+    assert "see its options ages (" in str(refused.value)
+    assert len(str(refused.value)) < 120
 
 
 def test_the_limit_can_be_moved():

@@ -31,6 +31,7 @@ from restive.studies.report.ranking import (
 )
 from restive.studies.report.study_page import charts_of
 from restive.studies.spec import study_from_data
+from restive.studies.timing import seconds_per_step
 
 LEARNERS = ["tsde", "thompson_every_step", "ucb1"]
 INSTANCES = ["paper-frequentist", "satellite-urban-s"]
@@ -316,6 +317,7 @@ def test_by_default_all_learners_that_can_play_are_compared():
     unfit = ("colored_ucrl2", "ucwhittle", "wiql", "qwi")  # too large; arms that are always seen
     assert names == [name for name in rs.registry.LEARNERS if name not in unfit]
     assert len(told) == 1
+    assert "is left out: it needs" in told[0]
     assert "joint states" in told[0]
     small = comparison_study(["satellite-urban-s"], horizon=50)
     names = [name for name in rs.registry.LEARNERS if name not in unfit[1:]]
@@ -477,6 +479,56 @@ def test_where_some_arms_are_always_seen_those_learners_compete_that_can(tmp_pat
     assert len(rs.load_results(tmp_path / "out")) == len(learners)
     with pytest.raises(rs.errors.ProblemError, match="mean_index averages an index"):
         rs.run_study(comparison_study([str(path)], ["mean_index"], horizon=20), tmp_path / "no")
+
+
+SEEN = "num_pulls = 1\n[[arm]]\np01 = 0.3\np11 = 0.6\nseen = 'always'\ncount = 2\n"
+
+
+def test_who_names_a_learner_that_does_not_fit_is_told_those_that_do(tmp_path):
+    (path := tmp_path / "seen.toml").write_text(SEEN)
+    with pytest.raises(rs.errors.ProblemError) as refused:
+        comparison_study([str(path)], ["tsde", "ucb1"], horizon=20)
+    said, _, fitting = str(refused.value).partition("; those that fit: ")
+    assert said == "learner ucb1 is for arms that are seen when pulled, and arm 0 is always seen"
+    by_default = comparison_study([str(path)], horizon=20)
+    assert fitting.split(", ") == [case.learner for case in by_default.cases]
+
+
+def test_few_looks_are_no_worry_where_arms_are_always_seen(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("seen", SEEN), ("pulled", SEEN.replace("'always'", "'pulled'"))):
+        Path(f"{name}.toml").write_text(text)
+        options = ["--learners", "tsde", "--horizon", "30", "--replications", "2", "--out", name]
+        done = CliRunner().invoke(app, ["compare", f"{name}.toml", *options])
+        assert ("Few looks" in done.stdout) == (name == "pulled"), done.output
+
+
+def test_a_long_comparison_says_how_long_and_what_makes_it_shorter(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("seen.toml").write_text(SEEN)
+    asked = []
+
+    def seconds(settings, *, with_oracle, most_steps):
+        asked.append(settings.learner().name)
+        return {"tsde": 0.01, "mean_index": 0.03}[asked[-1]]  # too slow for a longer trial
+
+    monkeypatch.setattr("restive.studies.timing.seconds_per_step", seconds)
+    monkeypatch.setattr(sys.modules["restive.cli.compare"], "run_shown", lambda *given: sys.exit())
+    words = ["compare", "seen.toml", "--learners", "tsde,mean_index", "--workers", "2"]
+    done = CliRunner().invoke(app, words)
+    said = " ".join(done.stderr.split())
+    assert "this takes about 2.2 h, of which mean_index takes 1.7 h; fewer --replications" in said
+    for options in (["--horizon", "100"], ["--out", str(tmp_path)]):  # short; to be continued
+        asked.clear()
+        assert "this takes" not in CliRunner().invoke(app, [*words, *options]).stderr
+        assert asked == []
+
+
+def test_an_instance_of_ones_own_is_timed_by_a_short_trial(tmp_path):
+    (path := tmp_path / "seen.toml").write_text(SEEN)
+    (case,) = comparison_study([str(path)], ["tsde"]).cases
+    assert (case.settings.horizon, case.settings.shortened(5).horizon) == (2000, 5)
+    assert seconds_per_step(case.settings, with_oracle=True, most_steps=5) > 0
 
 
 def test_a_study_keeps_its_horizon_on_an_instance_of_the_zoo(tmp_path):

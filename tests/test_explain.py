@@ -71,10 +71,10 @@ def test_it_reads_well(prior):
     assert "it would give way to arm" in pulled
     waiting = [str(why) for why in whys if why.pulled_at_age is not None]
     for text in waiting:
-        assert "if the others stayed as they are" in text
+        assert "if the others stayed as they are" in " ".join(text.split())
     stuck = [str(why) for why in whys if not why.pulled and why.pulled_at_age is None]
     for text in stuck:
-        assert "which waiting alone will not do under this draw" in text
+        assert "which waiting alone will not do under this draw" in " ".join(text.split())
     assert waiting
     assert stuck
     named = rs.ArmPrior([rs.gilbert_elliott(0.3, 0.7, name="sky", states=NAMES)])
@@ -86,6 +86,16 @@ def test_it_reads_well(prior):
         "belief now: bad 30.0%, good 70.0%; a pull is expected to pay 0.7",
         "its policy mapping has no index, so arms have no rank",
     ]
+
+
+def test_it_fits_a_terminal():
+    names = ["lost", "persuadable", "engaged and listening"]
+    prior = rs.spread_prior(12, (0, 0.5, 1), states=names, points=64)
+    agent = rs.TSDE(prior, 1, "whittle", seed=1)
+    agent.select()
+    told = [str(agent.explain(k)) for k in range(12)]
+    assert max(len(line) for text in told for line in text.splitlines()) <= 80
+    assert any("\n  " in text for text in told)
 
 
 def test_arms_that_somebody_else_chose_or_that_were_not_there(prior):

@@ -224,7 +224,7 @@ def test_after_a_rebuild_it_tells_what_is_known_now(tmp_path):
         assert abs(why.belief["listened"] - before.belief["listened"]) > 0.01
         lines = str(why).splitlines()
         assert lines[0] == str(before).splitlines()[0]
-        assert lines[1].startswith("The list was made before the rebuild and stays as it was;")
+        assert lines[1].startswith("The list was made before a correction or a rebuild took in all")
         sure = f"(90% sure: {ends[1, 0]:.0%} to {ends[1, 1]:.0%})"
         assert lines[3] == f"Believed now: listened {mean[1]:.0%} {sure}."
         new.decide(tick=8)

@@ -2,6 +2,7 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 
 import restive as rs
@@ -43,3 +44,21 @@ def test_sums_that_are_kept_are_those_of_a_fresh_look(tmp_path, kind, monkeypatc
             live.decide(tick=tick)
     assert looks > 15
     assert kept > 10
+
+
+def test_where_all_stands_is_told_without_what_each_decision_foretold(tmp_path, monkeypatch):
+    live = created(tmp_path / "a.db", clock=rs.Clock.given())
+    for tick in range(5):
+        live.record({name: reply(tick, name) for name in live.decide(tick=tick).arms})
+    with monkeypatch.context() as patched:  # nothing of a long file's decisions is parsed
+        patched.setattr(summaries.json, "loads", None)
+        found = live._session.summaries
+        with live._session.reading():
+            before = found.totals(live._session)
+    table = live.reward_table()
+    assert (before.decisions, before.reward) == (len(table.tick), sum(table.reward))
+    assert table.pulls.tolist() == [2] * 5
+    assert not np.isnan(table.mean).any()
+    with live._session.reading():
+        assert found.totals(live._session) == before
+    live.close()

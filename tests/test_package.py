@@ -24,6 +24,20 @@ PUBLIC = {  # by the name that users write
 }
 
 
+def test_signatures_name_what_stands_there_by_default():
+    """A lambda's address says nothing to who asks help()."""
+    for name, found in PUBLIC.items():
+        if inspect.isfunction(found):
+            assert "<" not in str(inspect.signature(found)), name
+    assert "progress: 'Progress' = silent" in str(inspect.signature(rs.fit_log))
+
+
+def test_who_looks_around_in_a_log_sees_what_is_meant_for_people():
+    log = rs.log_of([0, 0], [0, 1], [1, 0])
+    assert {"arms", "num_sightings", "usual_pulls", "span"} <= set(dir(log))
+    assert not {"block", "blocks", "code_column", "step_column", "starts"} & set(dir(log))
+
+
 def loaded_after(code):
     """Return which heavy modules a fresh interpreter has loaded after running `code`."""
     script = f"""

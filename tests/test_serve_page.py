@@ -659,8 +659,16 @@ def test_a_file_is_dropped_and_the_receipt_is_seen(tab, site):
     assert site.live.results()[arms[0]] == 1
     assert site.live.events()[-1].actor == "act & co"
     assert told(tab, dropping(text)) == "This very file was recorded before."
-    assert "line 2: arm 'nobody'" in told(tab, dropping("arm,outcome\nnobody,listened\n"))
+    wrong = "arm,outcome\n" + "".join(f"nobody {k},listened\n" for k in range(15))
+    said = told(tab, dropping(wrong))
+    assert said == (
+        "results.csv: 15 rows cannot be taken; nothing was recorded. What is wrong is said where "
+        "you chose the file."
+    )
     assert tab.run("document.querySelector('output').className") == "wrong"
+    assert "line 16: arm 'nobody 14'" in tab.run("document.querySelector('.rows').textContent")
+    assert tab.run("document.querySelector('.bar').offsetHeight / innerHeight") < 0.3
+    assert tab.run("document.documentElement.scrollWidth <= innerWidth")
     assert len(site.live.events()) == site.live.status().events
 
 
@@ -814,6 +822,20 @@ def test_an_explanation_is_one_press_away(tab, clinic):
     tab.open(f"{clinic.base}/arms/{other}")
     heading = tab.run("document.querySelector('#why h2').textContent")
     assert heading == f"Why is {other} not on the list?"
+
+
+def test_charts_call_weeks_as_the_operators_do(tab, clinic):
+    tab.screen(SCREENS["phone"])
+    visits(tab, clinic)
+    for path, chart in (("/", "rewards"), ("/arms/P1", "sightings"), ("/known", "entropy")):
+        tab.open(f"{clinic.base}{path}")
+        read = tab.run(f"document.querySelector('#{chart}-0 .tip').textContent")
+        assert re.match(r"week \d+ \(20\d\d-\d\d-\d\d\)\S", read), (path, read)
+    tab.open(f"{clinic.base}/")
+    read = tab.run("document.querySelector('#rewards-0 .tip').textContent")
+    assert re.search(r"forecast [0-9.]+ \[[^]]+\]", read)
+    assert re.search(r"earned [0-9.]+(?! \[)", read), "what was earned has no band"
+    assert tab.said() == []
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -264,7 +264,7 @@ prior.zoo = "paper-bayesian"
 @pytest.mark.parametrize(
     ("text", "case", "words"),
     [
-        (TWO_INSTANCES, "instance paper-bayesian, colored_ucrl2, whittle", "raise most_states"),
+        (TWO_INSTANCES, "instance paper-bayesian, colored_ucrl2, whittle", "see its options ages"),
         (NEVER_SETTLED, "whittle", "give max_elapsed, the same wherever the arm is used"),
         (MANY_PULLS, "whittle", "pull fewer arms; use baseline = 'coupled'"),
         (OPTIMAL, "optimal", "use whittle or lp_priority"),

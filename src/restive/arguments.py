@@ -27,6 +27,7 @@ __all__ = [
     "plural",
     "require_memory",
     "shown",
+    "silent",
     "suggestion",
 ]
 
@@ -35,6 +36,18 @@ MOST_ELAPSED = 10**7
 MOST_BYTES = 1 << 36
 LONGEST_LINE = 100  # letters of a repr
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
+
+
+class _Silent:
+    """Keeps to itself what it is told; help() shows it by name where it is a default."""
+
+    def __call__(self, *told: Any) -> None: ...
+
+    def __repr__(self) -> str:
+        return "silent"
+
+
+silent = _Silent()
 
 
 def shown(value: Any) -> str:

@@ -21,7 +21,7 @@ from restive.cli.study import (
     tell,
     where_of,
 )
-from restive.cli.tables import print_lines, print_table
+from restive.cli.tables import duration, print_lines, print_table
 from restive.errors import ProblemError, RestiveError
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from restive.studies.summary import CaseSummary
 
 __all__ = ["compare"]
+
+LONG = 60.0  # seconds of a run that are told beforehand
+MANY_STEPS = 100_000  # of all replications together; to try out how long fewer take may take longer
+TRIAL_STEPS, TRIAL_SECONDS = 100, 1.0  # of a learner that is tried out
 
 
 def compare(
@@ -89,7 +93,13 @@ def compare(
     matplotlib_figures()  # the page needs it: better said now than after the run
     named = None if learners is None else _names(learners)
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
-    ledger = run_shown(study, _own_folder(study) if out is None else out, where)
+    folder = _own_folder(study) if out is None else out
+    if scheduler is None and not folder.exists():
+        with spinner("estimating how long this takes"):
+            long = _how_long(study, workers)
+        if long:
+            tell(long)
+    ledger = run_shown(study, folder, where)
     with spinner("comparing"):
         rankings = _shown(load_results(ledger.folder))
     for ranking in rankings:  # not while something moves on the screen
@@ -97,6 +107,33 @@ def compare(
     with spinner("drawing"):
         page = write_report(ledger.folder)
     print(f"the report: {page}")
+
+
+def _how_long(study: Study, workers: int | None) -> str:
+    """Say what a long run takes, and which flags make it shorter; a short one is not tried out."""
+    from restive.learn.learners import describe
+    from restive.studies.timing import seconds_per_step
+    from restive.threads import available_threads
+
+    if sum(case.settings.horizon for case in study.cases) * study.replications < MANY_STEPS:
+        return ""
+    spent, processors = dict[str, float](), workers or available_threads()  # by learner
+    for case in study.cases:
+        step = seconds_per_step(case.settings, with_oracle=True, most_steps=TRIAL_STEPS)
+        if 2 * TRIAL_STEPS * step < TRIAL_SECONDS:  # later steps may take less: episodes are longer
+            most_steps = int(TRIAL_SECONDS / step)
+            step = seconds_per_step(case.settings, with_oracle=True, most_steps=most_steps)
+        seconds = step * case.settings.horizon * study.replications / processors
+        name = describe(case.settings.learner())
+        spent[name] = spent.get(name, 0.0) + seconds
+    if sum(spent.values()) < LONG:
+        return ""
+    slowest = max(spent, key=lambda name: spent[name])
+    alone = f", of which {slowest} takes {duration(spent[slowest])}" if len(spent) > 1 else ""
+    return (
+        f"this takes about {duration(sum(spent.values()))}{alone}; fewer --replications, a shorter "
+        "--horizon and fewer --learners make it shorter"
+    )
 
 
 def _own_folder(study: Study) -> Path:

@@ -53,7 +53,12 @@ Time = Annotated[
     typer.Option(help="Column of times: numbers, or dates (needed).", show_default=False),
 ]
 ArmColumn = Annotated[
-    str | None, typer.Option("--arm", help="Column of arms (needed).", show_default=False)
+    str | None,
+    typer.Option(
+        "--arm",
+        help="Column of arms (needed); its name is what they are called.",
+        show_default=False,
+    ),
 ]
 State = Annotated[
     str | None, typer.Option(help="Column of states: numbers from 0, the worst, or names.")

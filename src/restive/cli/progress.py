@@ -35,7 +35,7 @@ class Show(Protocol):
 def say(text: str, file: TextIO | None = None) -> None:
     """Print a text, on a terminal broken between words."""
     out = sys.stdout if file is None else file
-    print(wrapped(text) if out.isatty() else text, file=out)
+    print(wrapped(text) if out.isatty() else text, file=out, flush=True)
 
 
 def wrapped(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from restive.cli.completion import complete_formats, complete_tables
-from restive.cli.progress import run_display, spinner
+from restive.cli.progress import run_display, say, spinner
 from restive.cli.tables import duration, print_table, size
 from restive.errors import RestiveError
 
@@ -278,7 +278,7 @@ def _export_to_output(folder: Path, format: str, table: str) -> None:  # noqa: A
 
 def tell(line: str) -> None:
     """Print a line for a person."""
-    print(f"restive: {line}", file=sys.stderr, flush=True)
+    say(f"restive: {line}", sys.stderr)
 
 
 def _print_check(study: Study) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import fsum
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ __all__ = ["Explanation", "explain", "mean_index_by_age"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+WIDTH = 80  # letters of a line
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +60,8 @@ class Explanation:
         return asdict(self)
 
     def __str__(self) -> str:
-        return "\n".join(_sentences(self))
+        lines = _sentences(self)
+        return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
 
     def __repr__(self) -> str:
         what = "pulled" if self.pulled else "not pulled"
@@ -247,11 +251,9 @@ def _sentences(why: Explanation) -> list[str]:
         return [*lines, "its policy mapping has no index, so arms have no rank"]
     mean = "" if why.index_at_mean is None else f", {why.index_at_mean:.6g} at the posterior mean"
     over = "on average over what it may be" if why.averaged else "under the present draw"
-    lines.append(
-        f"index {why.index:.6g} {over}{mean}; rank {why.rank} of "
-        f"{why.num_arms:,}, {why.num_pulls:,} {'is' if why.num_pulls == 1 else 'are'} pulled"
-    )
-    return [*lines, *_what_would_change(why)]
+    are = "is" if why.num_pulls == 1 else "are"
+    rank = f"rank {why.rank} of {why.num_arms:,}, {why.num_pulls:,} {are} pulled"
+    return [*lines, f"index {why.index:.6g} {over}{mean}", rank, *_what_would_change(why)]
 
 
 def _what_would_change(why: Explanation) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_seed, counted, one_line
+from restive.arguments import checked_seed, counted, one_line, silent
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.logs.calibration import Calibration, calibrate
 from restive.logs.fitted import FittedLog, fit_arms
@@ -92,7 +92,7 @@ def decide(
     num_pulls: int,
     *,
     seed: int = 0,
-    progress: Progress = lambda what, share: None,
+    progress: Progress = silent,
 ) -> FitDecision:
     """Play three ways of choosing arms in worlds that the log leaves possible.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import counted
+from restive.arguments import counted, silent
 from restive.errors import ProblemError
 from restive.files import replacing, spreadsheet_text
 from restive.learn.evidence import Evidence
@@ -68,7 +68,7 @@ class FittedLog:
     controlled: bool
     start: BeliefState  # when and in which state each arm was last seen, for an agent
     notes: tuple[str, ...]
-    _progress: Progress = field(default=lambda what, share: None, repr=False)
+    _progress: Progress = field(default=silent, repr=False)
     _posteriors: tuple[Any, ...] = field(default=(), repr=False)  # of priors that are not finite
     kind_shapes: dict[str, KindShape] = field(default_factory=dict)  # of laws of any shape
     checks: tuple[Check, ...] = ()
@@ -279,7 +279,7 @@ def fit_arms(
     rewards: ArrayLike | None = None,
     controlled: bool = False,
     until: int | None = None,
-    progress: Progress = lambda what, share: None,
+    progress: Progress = silent,
     passive_rewards: ArrayLike | None = None,
     seen: str = "pulled",
 ) -> FittedLog:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from restive.arguments import checked_path, checked_seed, checked_text, shown
+from restive.arguments import checked_path, checked_seed, checked_text, shown, silent
 from restive.errors import AssumptionError, ProblemError, RestiveError
 from restive.files import replacing
 from restive.learn.priors.continuous import DirichletArmPrior
@@ -51,7 +51,7 @@ def fit_log(
     seen: str = "pulled",
     checks: bool = True,
     seed: int = 0,
-    progress: Progress = lambda what, share: None,
+    progress: Progress = silent,
 ) -> FittedLog:
     """Fit a log: what each arm is like, where it was last seen, and whether chains describe it.
 

@@ -33,6 +33,7 @@ Codes = NDArray[np.int16]
 SAME_STEP = ("error", "last", "worst")
 MOST_ARMS = 1 << 30
 MOST_STEPS = 1 << 42  # of a log: an age of as many fits into evidence
+INNER = ("block", "blocks", "calendar", "code_column", "first_step", "starts", "step_column")
 BLOCK_ROWS = 1 << 18  # sightings that are looked at together
 MOST_NAMED = 10  # rows of the same arm and step in a message
 
@@ -90,6 +91,9 @@ class Log:
     has_pulled: bool  # whether the log says which arms were pulled
     step_column: IntArray = field(repr=False)  # [R], as `steps` of a block
     code_column: Codes = field(repr=False)  # [R], as `codes` of a block
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in INNER]  # for who looks around
 
     @property
     def num_arms(self) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count, checked_seed, counted, shown, suggestion
+from restive.arguments import checked_count, checked_seed, counted, shown, silent, suggestion
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.learn.learner_text import learner_from_text
 from restive.learn.learners import LEARNERS, learner_of
@@ -125,7 +125,7 @@ def replay_log(
     anyway: bool = False,
     worlds: int = WORLDS,
     seed: int = 0,
-    progress: Progress = lambda what, share: None,
+    progress: Progress = silent,
 ) -> Replay:
     """Estimate what policies would have earned in the later part of a log.
 

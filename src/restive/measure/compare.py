@@ -12,7 +12,7 @@ from itertools import combinations
 from math import comb
 from typing import Any, TypeAlias
 
-from restive.arguments import counted, drawn_seed, one_line, shown
+from restive.arguments import counted, drawn_seed, one_line, shown, silent
 from restive.errors import ProblemError
 from restive.learn.learners import describe, learner_of
 from restive.learn.learners.base import ignores_unpulled
@@ -121,7 +121,7 @@ def compare(
     replications: int = 200,
     seed: int | None = 0,
     threads: int | None = None,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int], None] = silent,
     **options: Any,
 ) -> list[ComparedLearners]:
     """Run learners on problems, in the same worlds.

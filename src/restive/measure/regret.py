@@ -26,7 +26,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, counted, drawn_seed, one_line
+from restive.arguments import checked_count, counted, drawn_seed, one_line, silent
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.files import replacing
 from restive.learn.learners import describe, learner_of
@@ -173,7 +173,7 @@ def bayesian_regret(
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
     threads: int | None = None,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int], None] = silent,
 ) -> RegretCurve:
     """Regret of a learner with the truth drawn from the prior in each replication (Eq. 2).
 
@@ -247,7 +247,7 @@ def frequentist_regret(
     start: BeliefState | None = None,
     max_elapsed: int | None = None,
     threads: int | None = None,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int], None] = silent,
 ) -> RegretCurve:
     """Regret of a learner on one true bandit (Eq. 1), which need not be in the prior's support.
 

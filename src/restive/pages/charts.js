@@ -39,7 +39,7 @@ const saved = { // a panel as a file, by its ending
 };
 function readable(figure) {
   const chart = figure.closest(".charts"), button = (line) => chart.querySelector(`[data-series=${line.key}]`);
-  const { series } = data(figure), { x: times } = series[0], steps = { ArrowLeft: -1, ArrowRight: 1 };
+  const { series } = data(figure), { x: times, labels } = series[0], steps = { ArrowLeft: -1, ArrowRight: 1 };
   const tip = figure.appendChild(html("div", { class: "tip" })), cursor = draw("g", { class: "cursor" });
   let now = 0;
   function read(to) { // shows the values at one of the times, the biggest first
@@ -49,12 +49,12 @@ function readable(figure) {
     tip.hidden = !drawing || !on.length;
     if (tip.hidden) return;
     const { x, y } = JSON.parse(drawing.dataset.axes), cx = place(x, times[now]);
-    tip.replaceChildren(html("b", {}, `t = ${times[now].toLocaleString("en")}`));
+    tip.replaceChildren(html("b", {}, labels?.[now] ?? `t = ${times[now].toLocaleString("en")}`));
     cursor.replaceChildren(draw("path", { d: `M${cx} ${y[0]}V${y[1]}` }));
     for (const line of on.sort((a, b) => b.mean[now] - a.mean[now])) {
       const [mean, lower, upper] = ["mean", "lower", "upper"].map((name) => line[name][now]);
-      const words = `${line.name} ${said(mean)} [${said(lower)}, ${said(upper)}]`, cy = place(y, mean);
-      tip.append(html("div", {}, button(line).firstChild.cloneNode(true), words));
+      const band = lower === upper ? "" : ` [${said(lower)}, ${said(upper)}]`, cy = place(y, mean);
+      tip.append(html("div", {}, button(line).firstChild.cloneNode(true), `${line.name} ${said(mean)}${band}`));
       if (cy <= y[0] && cy >= y[1]) cursor.append(draw("circle", { cx, cy, r: 4, fill: line.colour }));
     }
     drawing.append(cursor);

@@ -89,7 +89,10 @@ def comparison_study(
         return study_from_data(data)
 
     if learners is not None:
-        return study([_learner(name) for name in learners])
+        chosen = [_learner(name) for name in learners]
+        for each in chosen:
+            _require_sees(each, study(["tsde"]))
+        return study(chosen)
     require_sound(study(["tsde"]))  # what is wrong for every learner is reported once
     fitting = []
     for name in LEARNERS:
@@ -98,10 +101,22 @@ def comparison_study(
         try:
             require_sound(study([name]))
         except TooLargeError as error:
-            tell(f"{name} is left out: {error}")
+            said = str(error).partition(f"{name} needs ")[2]
+            tell(f"{name} is left out: it needs {said}" if said else f"{name} is left out: {error}")
         else:
             fitting.append(name)
     return study(fitting)
+
+
+def _require_sees(chosen: str | Data, study: Study) -> None:
+    """Raise where a learner is for arms that are seen otherwise, and name those that are not."""
+    for case in study.cases:
+        task = prepared(case.settings.to_json())[1]
+        try:
+            require_sees(learner_of(chosen), task)
+        except ProblemError as error:
+            fitting = [name for name in LEARNERS if _sees(name, study)]
+            raise ProblemError(f"{error}; those that fit: {', '.join(fitting)}") from None
 
 
 def _sees(name: str, study: Study) -> bool:

@@ -32,7 +32,7 @@ from stat import S_ISREG
 from time import perf_counter, sleep
 from typing import Any
 
-from restive.arguments import counted, one_line
+from restive.arguments import counted, one_line, silent
 from restive.errors import RestiveError
 from restive.files import CAREFUL, leftover_of, remove_leftovers, replacing, try_lock
 from restive.measure.replication import NUMBERS
@@ -86,7 +86,7 @@ class Ledger:
     @classmethod
     @contextmanager
     def writing(
-        cls, folder: Path, study: Study, tell: Callable[[str], None] = lambda line: None
+        cls, folder: Path, study: Study, tell: Callable[[str], None] = silent
     ) -> Iterator[Ledger]:
         """Hold a folder for writing: one that is new or empty, or in which this study was begun.
 

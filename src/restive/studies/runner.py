@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
 
-from restive.arguments import checked_count, checked_path
+from restive.arguments import checked_count, checked_path, silent
 from restive.errors import RestiveError
 from restive.learn.learners.base import Relative
 from restive.measure.replication import with_truths
@@ -44,8 +44,8 @@ def run_study(
     workers: int | None = None,
     scheduler: str | None = None,
     tls: TLS | None = None,
-    progress: Callable[[Progress], None] = lambda progress: None,
-    tell: Callable[[str], None] = lambda line: None,
+    progress: Callable[[Progress], None] = silent,
+    tell: Callable[[str], None] = silent,
 ) -> Ledger:
     """Run what a results folder lacks of a study; return the folder's ledger.
 

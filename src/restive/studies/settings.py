@@ -249,6 +249,14 @@ class CaseSettings(TomlTable):
             **fields | {"learners": [entry], "policy_mappings": [mapping]}
         )
 
+    def shortened(self, steps: int) -> CaseSettings:
+        """Return the settings of so many steps, for a trial; an instance says them no more."""
+        own = self.instance
+        if isinstance(own, dict):
+            own = {key: value for key, value in own.items() if key != "horizon"}
+        changes = {"instance": own, "horizon": steps, "times": [steps], "posterior": False}
+        return self.model_copy(update=changes)
+
     def data(self) -> Data:
         """Return the settings as plain data that reads back equal."""
         derived = set(FROM_INSTANCE) if self.instance is not None else set()

@@ -44,7 +44,9 @@ def estimate(case: Case, replications: int) -> CostEstimate:
     )
 
 
-def seconds_per_step(case: CaseSettings, *, with_oracle: bool) -> float:
+def seconds_per_step(
+    case: CaseSettings, *, with_oracle: bool, most_steps: int = TRIAL_STEPS
+) -> float:
     """Time a step of a case's learner, alone or with the policy that knows the truth beside it.
 
     A mapping that plans for whole systems, such as "best_index", is not tried out: it may take
@@ -52,8 +54,8 @@ def seconds_per_step(case: CaseSettings, *, with_oracle: bool) -> float:
     another mapping counts the draws. The index tables that continuous priors need for each draw are
     made in the trial, as often as in a run.
     """
-    steps = min(case.horizon, TRIAL_STEPS)
-    trial = case.model_copy(update={"horizon": steps, "times": [steps], "posterior": False})
+    steps = min(case.horizon, most_steps)
+    trial = case.shortened(steps)
     _, task, learner = prepared(trial.to_json())
     planning = _seconds_per_plan(task, case.seed) if _plans_for_each_draw(task, learner) else None
     if planning is None:

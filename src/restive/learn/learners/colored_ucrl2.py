@@ -195,11 +195,11 @@ class ColoredUCRL2:
         most = OUTCOMES * self.most_states
         within = states <= DIGITS and prod(cells.tolist()) <= self.most_states
         if not within or states + choices + outcomes > log10(most) + 1e-9:
+            what = f"{_about(states)} joint states, of at most {self.most_states:,}"
+            if within:
+                what = f"{_about(states + choices + outcomes)} outcomes, of at most {most:,}"
             raise TooLargeError(
-                f"colored_ucrl2 needs {_about(states)} joint states with {_about(choices)} sets of "
-                f"arms of {_about(outcomes)} outcomes each; the limit is {self.most_states:,} "
-                f"states and {most:,} outcomes in all: lower ages ({self.ages}) or "
-                "raise most_states, which are options of the learner in a study and in Python"
+                f"colored_ucrl2 needs {what}: see its options ages ({self.ages}) and most_states"
             )
         return prod(cells.tolist())
 

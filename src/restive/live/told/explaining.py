@@ -31,7 +31,7 @@ __all__ = ["Sighting", "Why", "why"]
 
 MOST_SEEN = 5  # sightings that are listed
 LOW, HIGH = 0.05, 0.95
-REBUILT = "the rebuild"
+REBUILT = "a correction or a rebuild took in all results anew"
 CHANGES = {FORGET: "something was forgotten", REMEMBER: "the memory was changed"}
 FOLLOWS = "and stays as it was; what follows is known now, so it may not explain the list."
 

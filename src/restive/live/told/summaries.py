@@ -55,9 +55,14 @@ class Totals(NamedTuple):
 
 
 class _Sums:
-    """Sums of some ticks, one after the other."""
+    """Sums of some ticks, one after the other.
 
-    def __init__(self) -> None:
+    What a decision itself foretold is read only for the whole of a table: most of a long file's
+    time would go there.
+    """
+
+    def __init__(self, whole: bool) -> None:
+        self.whole = whole
         self.statuses: Counter[str] = Counter()
         self.missing = 0
         self.audited: Counter[tuple[int, int]] = Counter()
@@ -94,12 +99,13 @@ class _Sums:
             known = mean if key in always else by_group[key][state] * count
             now = (count, known, mean)
             earned[tick] = (before[0] + now[0], before[1] + now[1], before[2] + now[2])
+        foretold = "body" if self.whole else "NULL"
         for tick, text in execute(
-            f"SELECT tick, body FROM event WHERE kind = 'decide' AND {within} AND {STANDING} "
+            f"SELECT tick, {foretold} FROM event WHERE kind = 'decide' AND {within} AND {STANDING} "
             "ORDER BY tick",
             ticks,
         ):
-            body = json.loads(text)
+            body = {"arms": ()} if text is None else json.loads(text)
             row = (
                 tick, len(body["arms"]), *earned.get(tick, (0, 0.0, 0.0)),
                 body.get("mean", nan), body.get("variance", nan),
@@ -114,8 +120,8 @@ class Summaries:
     def __init__(self) -> None:
         self._forget()
 
-    def _forget(self) -> None:
-        self._kept = _Sums()
+    def _forget(self, whole: bool = False) -> None:
+        self._kept = _Sums(whole)
         self._until = 0  # ticks before this one are in them
         self._last: tuple[int, bytes] = (0, b"")  # event that was looked at
 
@@ -133,6 +139,8 @@ class Summaries:
 
     def rewards(self, session: Session) -> RewardTable:
         """Return what was earned in each tick, in a transaction."""
+        if not self._kept.whole:
+            self._forget(whole=True)
         recent = self._recent(session)
         return RewardTable(*(
             np.concatenate([np.array(kept), np.array(new)])
@@ -143,13 +151,13 @@ class Summaries:
         """Bring what is kept up to date; return the sums of the ticks that are not in it."""
         memory = session.memory
         if self._changed(session):
-            self._forget()
+            self._forget(self._kept.whole)
         self._last = memory.seq, memory.digest
         end = memory.tick - RECENT
         if end - self._until >= AT_LEAST:
             self._kept.add(session, self._until, end)
             self._until = end
-        recent = _Sums()
+        recent = _Sums(self._kept.whole)
         recent.add(session, self._until, memory.tick + 1)
         return recent
 

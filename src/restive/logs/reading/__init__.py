@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import silent
 from restive.errors import ProblemError
 from restive.logs.log import Log, Rows, UnsortedLog, checked_same_step, sorted_log
 from restive.logs.reading.columns import Mistakes, WordColumn, read_flags
@@ -44,7 +45,7 @@ def load_log(
     pulled: str | None = None,
     same_step: str = "error",
     skip_bad: bool = False,
-    progress: Callable[[float], None] = lambda share: None,
+    progress: Callable[[float], None] = silent,
 ) -> Log:
     """Read a log: a row says when which arm was seen in which state. Rows come in any order.
 

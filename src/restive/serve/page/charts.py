@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.learn.posterior import ArmPosterior
+from restive.live.settings import Settings
 from restive.live.told.learned import Entropy
 from restive.live.told.summaries import RewardTable
 from restive.live.words import Words
@@ -41,6 +42,14 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
+def _data(lines: Sequence[Line], settings: Settings) -> list[dict[str, Any]]:
+    """Return the numbers of lines, with what an operator calls the ticks."""
+    found = [dict(one) for one in line_data(lines)]
+    label = settings.clock.label
+    found[0]["labels"] = [settings.words.when(tick, label(tick)) for tick in found[0]["x"]]
+    return found
+
+
 def reward_lines(table: RewardTable) -> tuple[list[Line], list[Line]]:
     """Return what was earned and what was forecast, tick by tick and summed, with 95% bands.
 
@@ -65,11 +74,12 @@ def _pair(ticks: NDArray[np.int64], earned: FloatArray, forecast: FloatArray,
     ]
 
 
-def reward_chart(table: RewardTable, words: Words) -> str:
+def reward_chart(table: RewardTable, settings: Settings) -> str:
     """Return the chart of rewards; "" before there are two ticks to compare."""
     if np.count_nonzero((table.seen > 0) & ~np.isnan(table.variance)) < 2:
         return ""
     each, summed = reward_lines(table)
+    words = settings.words
 
     def panel(title: str, lines: list[Line]) -> Panel:
         def draw(axes: Any, scale: Any) -> None:
@@ -79,7 +89,7 @@ def reward_chart(table: RewardTable, words: Words) -> str:
             for line in lines:
                 draw_line(axes, line)
 
-        return Panel(title, draw, line_data(lines))
+        return Panel(title, draw, _data(lines, settings))
 
     return render_chart(
         Chart(
@@ -95,8 +105,9 @@ def reward_chart(table: RewardTable, words: Words) -> str:
     )
 
 
-def entropy_chart(found: Sequence[Entropy], words: Words) -> str:
+def entropy_chart(found: Sequence[Entropy], settings: Settings) -> str:
     """Return the chart of entropy over time; "" where there is none."""
+    words = settings.words
     lines = [
         Line(number, each.kind, each.ticks, each.bits, each.bits, each.bits)
         for number, each in enumerate(found[:MOST_KINDS])
@@ -120,7 +131,7 @@ def entropy_chart(found: Sequence[Entropy], words: Words) -> str:
             f"{words.many('arm')} are like, after each {words.tick}: the mean over those that were "
             "seen, by kind (of more than 30, evenly chosen ones). 0: all is known. Where chances "
             "may be any numbers there is no such count.",
-            panels=[Panel("bits", draw, line_data(lines))],
+            panels=[Panel("bits", draw, _data(lines, settings))],
             columns=("kind", "bits"),
             legend=lines,
             along=words.tick,
@@ -149,7 +160,7 @@ def arm_charts(
     prior: ArmPosterior,
     sightings: Sequence[tuple[int, int]],
     until: int,
-    words: Words,
+    settings: Settings,
     top: str,
 ) -> list[Markup]:
     """Return the charts of an arm: its sightings with the belief between them, its posterior.
@@ -157,8 +168,8 @@ def arm_charts(
     The prior of its kind is drawn behind the posterior.
     """
     recent = [(tick, state) for tick, state in sightings if tick > until - MOST_TICKS]
-    charts = [_sightings_chart(posterior, recent, until, words, top)] if recent else []
-    charts.append(_posterior_chart(posterior, prior, words))
+    charts = [_sightings_chart(posterior, recent, until, settings, top)] if recent else []
+    charts.append(_posterior_chart(posterior, prior, settings.words))
     return [render_chart(chart) for chart in charts]
 
 
@@ -185,9 +196,10 @@ def _posterior_chart(posterior: ArmPosterior, prior: ArmPosterior, words: Words)
 
 
 def _sightings_chart(
-    posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int, words: Words,
+    posterior: ArmPosterior, sightings: Sequence[tuple[int, int]], until: int, settings: Settings,
     top: str,
 ) -> Chart:  # fmt: skip
+    words = settings.words
     what = f"chance of {top}"
     ticks, chances = belief_curve(posterior, sightings, until)
     line = Line(0, what, ticks, chances, chances, chances)
@@ -206,6 +218,6 @@ def _sightings_chart(
 
     return Chart(
         "sightings", "Sightings, and the belief between them", "Bars are states that were seen.",
-        [Panel(what, draw, line_data([line]))],
+        [Panel(what, draw, _data([line], settings))],
         columns=("line", "chance"), legend=[line], along=words.tick,
     )  # fmt: skip

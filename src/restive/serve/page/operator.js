@@ -23,12 +23,17 @@ async function doing(work, form) {
   const buttons = [...form.querySelectorAll("button")];
   for (const button of buttons) button.disabled = true;
   sending += 1;
+  const rows = form.querySelector(".rows"); // of a file: too many for the foot of a screen
+  rows?.replaceChildren();
   say("Sending …");
   try {
     await work();
   } catch (error) {
     // fetch knows but one error of its own: nothing came back
-    say(error instanceof TypeError ? "No connection: this was not sent. Try again." : error.message, true);
+    const text = error instanceof TypeError ? "No connection: this was not sent. Try again." : error.message;
+    const [first, ...more] = rows ? text.split("\n") : [text];
+    rows?.append(more.map((row) => row.trim()).join("\n"));
+    say(more.length ? `${first}. What is wrong is said where you chose the file.` : first, true);
   }
   sending -= 1;
   for (const button of buttons) button.disabled = false;

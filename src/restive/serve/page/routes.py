@@ -142,8 +142,8 @@ async def today(
     """What to do now."""
     service = service_of(request)
     found = await service.read(lambda agent: Today.of(agent, service.taking_in))
-    words = found.settings.words
-    chart = await service.drawn("rewards", found.status.events, reward_chart, found.rewards, words)
+    version, drawn = found.status.events, (reward_chart, found.rewards, found.settings)
+    chart = await service.drawn("rewards", version, *drawn)
     return telling(request, lambda said: today_page(found, chart, caller, said, asked))
 
 
@@ -454,7 +454,7 @@ async def arm(request: Request, caller: Visitor, name: str) -> Response:
             found.prior,
             found.sightings,
             found.tick,
-            found.settings.words,
+            found.settings,
             found.top,
         )
     return telling(request, lambda said: arm_page(found, charts, caller, said))
@@ -466,7 +466,7 @@ async def known(request: Request, caller: Visitor) -> HTMLResponse:
     service = service_of(request)
     found = await service.read(Known.of)
     chart = await service.drawn(
-        "entropy", found.status.events, entropy_chart, found.entropy, found.settings.words
+        "entropy", found.status.events, entropy_chart, found.entropy, found.settings
     )
     return HTMLResponse(known_page(found, chart, caller))
 

@@ -73,6 +73,7 @@ class Today:
         decision = agent.decision()
         arms = () if decision is None else decision.arms
         settings = agent.settings
+        rewards = agent.reward_table()  # before the status, which needs less of the same sums
         return cls(
             settings,
             agent.status(),
@@ -89,7 +90,7 @@ class Today:
             frozenset(one.name for one in agent.tokens()),
             taking_in,
             _answered(agent),
-            agent.reward_table(),
+            rewards,
         )
 
 
