@@ -257,9 +257,9 @@ def test_what_to_do_is_a_method_of_a_fit(fitted, decided):
     assert fitted.decision().num_pulls == fitted.usual_pulls
 
 
-def test_the_chart_begins_near_intervals_that_are_far_from_zero():
+def test_the_chart_begins_near_intervals_that_are_far_from_zero(fitted):
     def axis(earned):
-        drawn = str(ways_chart(made(earned=dict.fromkeys(WAYS, earned)), CALLS))
+        drawn = str(ways_chart(fitted, made(earned=dict.fromkeys(WAYS, earned)), CALLS))
         axes = re.search(r'data-axes="([^"]+)"', drawn)[1]
         left, right = json.loads(unescape(axes))["x"][2:4]
         assert ("The axis does not begin at 0." in drawn) == (left > 0)

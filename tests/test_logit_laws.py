@@ -87,17 +87,24 @@ def test_an_effect_in_common_moves_both_chances_of_a_state():
 )
 def test_the_law_of_many_arms_is_found(effect, spread, free):
     """600 arms, 150 steps, a fixed seed: the bounds are wide, of means some four deviations."""
-    _, moves = drawn(np.random.default_rng(4), 600, 150, effect, spread)
+    _, moves = drawn(np.random.default_rng(4), 600, 150, effect, spread, pulls=0.5)
     law = logit_law(Moves(moves), np.arange(600))
     assert law.loads.shape[1] == free
     left = logit(np.array([0.15, 0.75]))
-    assert law.mean == pytest.approx([*left + effect, *left], abs=0.25 if spread else 0.15)
+    assert law.mean == pytest.approx([*left + effect, *left], abs=0.4 if spread else 0.15)
     variance = np.diag(law.loads @ law.covariance @ law.loads.T)
     assert variance == pytest.approx([0.49 + spread**2] * 2 + [0.49] * 2, rel=0.3)
 
 
-@pytest.mark.parametrize("moves", [np.zeros((1, 4, 2)), np.zeros((3, 4, 2)), 1000 * np.ones((2, 4, 2)),
-                                   [[[0, 500], [0, 0], [300, 0], [0, 400]]]])  # fmt: skip
+@pytest.mark.parametrize(
+    "moves",
+    [
+        np.zeros((1, 4, 2)),
+        np.zeros((3, 4, 2)),
+        1000 * np.ones((2, 4, 2)),
+        [[[0, 500], [0, 0], [300, 0], [0, 400]]],
+    ],
+)
 def test_one_arm_and_nothing_seen_have_a_law(moves):
     law = logit_law(Moves(moves), np.arange(len(moves)))
     for _, chances, weights in law.chains(Moves(moves), np.arange(len(moves))):
@@ -112,9 +119,12 @@ def test_small_matrices_are_those_of_lapack():
     for size in (2, 4):
         factor = rng.standard_normal((50, size, size))
         matrix = factor @ factor.transpose(0, 2, 1) + 0.1 * np.eye(size)
-        np.testing.assert_allclose(_cholesky(matrix), np.linalg.cholesky(matrix), atol=1e-12)
-        np.testing.assert_allclose(_inverse(matrix) @ matrix, np.tile(np.eye(size), (50, 1, 1)), atol=1e-9)  # fmt: skip
-        np.testing.assert_allclose(_log_determinant(matrix), np.linalg.slogdet(matrix)[1], atol=1e-9)  # fmt: skip
+        for found, expected in (
+            (_cholesky(matrix), np.linalg.cholesky(matrix)),
+            (_inverse(matrix), np.linalg.inv(matrix)),
+            (_log_determinant(matrix), np.linalg.slogdet(matrix)[1]),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
 def played(chances, state, select, steps, rng):
@@ -136,6 +146,7 @@ def test_the_true_gain_of_choosing_is_in_its_interval(effect, monkeypatch):
     """
     monkeypatch.setattr("restive.logs.decision._calibration", lambda fitted: None)
     inside, num_arms, pulls = 0, 90, 18
+    ones = np.ones(num_arms, dtype=int)
     for seed in range(20):
         rng = np.random.default_rng([seed, 3])
         chances, _ = drawn(rng, num_arms, 0, effect, 0.3)
@@ -149,7 +160,6 @@ def test_the_true_gain_of_choosing_is_in_its_interval(effect, monkeypatch):
         known = fit_arms(log, controlled=True, passive_rewards=[0, 1], seen="always")
         found = decide(known, pulls)
         index = rs.whittle(known.problem(pulls))
-        ones = np.ones(num_arms, dtype=int)
         ways = (
             lambda step, now, index=index: index.select(rs.BeliefState(now, ones)),
             lambda step, now: (step * pulls + np.arange(pulls)) % num_arms,

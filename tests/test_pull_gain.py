@@ -14,6 +14,8 @@ from restive.logs.decision import decide
 from restive.logs.decision_words import headline, sentences, units_of
 from restive.logs.fitted import fit_arms
 from restive.logs.kind_words import GAIN, KindShape
+from restive.logs.replay_words import replay_sentence
+from restive.logs.summary_page import ways_chart
 
 CALLS = units_of("calls", "patients", "1w")
 
@@ -99,14 +101,17 @@ def test_more_kinds_need_more():
             KindShape((GAIN,), np.array([mean]), mean + wide, 0, 9) for mean in (errors, 0.0)
         )
         shapes = {str(k): none for k in range(kinds - 1)} | {"own": own}
-        return rs.types.FittedLog.shows_gain.fget(SimpleNamespace(kind_shapes=shapes))
+        given = SimpleNamespace(kind_shapes=shapes)
+        given._gains = rs.types.FittedLog._gains.fget(given)
+        given.shows_gain = rs.types.FittedLog.shows_gain.fget(given)
+        return given.shows_gain, rs.types.FittedLog.shows_harm.fget(given)
 
-    assert shows(1.65, 1)
-    assert shows(-1.65, 1)
-    assert not shows(1.64, 1)
-    assert not shows(2.57, 10)
-    assert shows(2.59, 10)
-    assert shows(-2.59, 10)
+    assert shows(1.65, 1) == (True, False)
+    assert shows(-1.65, 1) == (False, True)
+    assert shows(1.64, 1) == shows(-1.64, 1) == shows(-2.57, 10) == (False, False)
+    assert shows(2.57, 10) == (False, False)
+    assert shows(2.59, 10) == (True, False)
+    assert shows(-2.59, 10) == (False, True)
 
 
 def test_what_is_not_shown_is_the_headline():
@@ -115,8 +120,8 @@ def test_what_is_not_shown_is_the_headline():
     found = decide(of, 16)
     said = headline(of, found, CALLS)
     first, second = of.kind_shapes
-    assert said == "This log does not show that calls change anybody."
-    do, worth, _ = sentences(of, found, CALLS)
+    assert said == "This log does not show that calls help anybody."
+    do, worth, sure = sentences(of, found, CALLS)
     assert do.startswith(
         "What to do: go on as you do: in the log that is 16 calls a week, and 0 to 6 in all for "
         "each of 200 arms. As far as 6,000 results of 200 arms tell, calls add in patients of the "
@@ -125,11 +130,38 @@ def test_what_is_not_shown_is_the_headline():
     for name in (first, second):
         mean, low, high = of.kind_shapes[name].gain
         assert f"{mean:+.2g} ({low:+.2g} to {high:+.2g}) for {name}" in do
-    assert worth.startswith("What it is worth if calls do what is assumed of them: ")
+    assert worth == (
+        "What it is worth: this log does not tell. Where calls change nobody, all ways of choosing "
+        "come to the same."
+    )
+    assert "brackets" not in sure
+    assert ways_chart(of, found, CALLS) == ""
     helps = fitted(1, 0.3, True)
     assert headline(helps, decide(helps, 16), CALLS).startswith(
         "Calls by priority instead of in turn"
     )
+
+
+def test_calls_that_do_harm_are_said_to():
+    of = fitted(2, -0.3, True)
+    assert of.shows_harm
+    found = decide(of, 16)
+    assert headline(of, found, CALLS) == "By this log calls seem to do harm."
+    do, worth, _ = sentences(of, found, CALLS)
+    assert do.startswith("What to do: find out why before you go on.")
+    assert "this log does not tell" in worth
+
+
+@pytest.mark.parametrize("helps", [0, 0.3])
+def test_a_replay_says_so_too(helps):
+    options = {"controlled": True, "passive_rewards": [0, 1], "seen": "always", "worlds": 20}
+    played = rs.replay_log(outreach(1, helps, True), 16, ["whittle", "round_robin"], **options)
+    said = replay_sentence(played, CALLS)
+    assert played.is_guessed == (not helps)
+    if helps:
+        assert said.startswith("In short: of the policies played, whittle earns most")
+    else:
+        assert said.startswith("In short: this log does not show that calls help anybody.")
 
 
 def test_few_looks_ask_for_more_of_the_same():

@@ -77,7 +77,7 @@ class FitDecision:
     first: tuple[str, ...]  # arms to pull first, the highest index first
     calibration: Calibration | None  # of a fit on the earlier half of the log
     why_not: str = ""
-    shows_gain: bool = True  # whether the log shows that pulls change anything, or was not asked
+    shows_gain: bool = True  # whether the log shows that pulls do any good, or was not asked
 
     def __repr__(self) -> str:
         if self.gain is None:

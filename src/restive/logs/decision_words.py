@@ -81,8 +81,10 @@ def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
         )
     if found.gain is None:
         return f"What {units.pulls} by priority are worth could not be computed."
-    if _is_guessed(fitted):
-        return f"This log does not show that {units.pulls} change anybody{_doubts(fitted, found)}."
+    if fitted.is_guessed and fitted.shows_harm:
+        return f"By this log {units.pulls} seem to do harm{_doubts(fitted, found)}."
+    if fitted.is_guessed:
+        return f"This log does not show that {units.pulls} help anybody{_doubts(fitted, found)}."
     if found.pulls_add is not None and not found.pulls_add.is_clear:
         return (
             f"{pulls} make no difference that this log could show: "
@@ -122,7 +124,13 @@ def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
         )
     if found.gain is None:
         return f"What to do: restive plan on problem.toml says more ({found.why_not})."
-    if _is_guessed(fitted):
+    if fitted.is_guessed and fitted.shows_harm:
+        return (
+            f"What to do: find out why before you go on. As far as {seen} tell, "
+            f"{_what_one_adds(fitted, units)}. Whoever is chosen because things go badly makes "
+            f"{units.pulls} look harmful."
+        )
+    if fitted.is_guessed:
         look = f"; {units.pulls} to the same few in one {units.step} after another tell most"
         return (
             f"What to do: go on as you do{_as_now(fitted, units)}. As far as {seen} tell, "
@@ -160,11 +168,15 @@ def _as_now(fitted: FittedLog, units: Units) -> str:
 def _worth(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
     if found.gain is None or not found.can_differ:
         return []
+    if fitted.is_guessed:
+        return [
+            f"What it is worth: this log does not tell. Where {units.pulls} change nobody, all "
+            "ways of choosing come to the same."
+        ]
     index, turns = found.earned["by index"], found.earned["in turn"]
     fixed = found.earned["always the same"]
-    guess = f" if {units.pulls} do what is assumed of them" if _is_guessed(fitted) else ""
     said = (
-        f"What it is worth{guess}: {index.mean:.3g} {units.reward} a {units.step} "
+        f"What it is worth: {index.mean:.3g} {units.reward} a {units.step} "
         f"({index.low:.3g} to {index.high:.3g}), against {turns.mean:.3g} "
         f"({turns.low:.3g} to {turns.high:.3g}) in turn and {fixed.mean:.3g} "
         f"({fixed.low:.3g} to {fixed.high:.3g}) for always the same {units.arms}"
@@ -181,7 +193,7 @@ def _worth(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
 def _sure(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     failed = [check.name for check in fitted.checks if check.verdict == "fails"]
     parts = []
-    if found.gain is not None:
+    if found.gain is not None and not fitted.is_guessed:
         parts.append(
             f"the brackets hold 95% of {found.num_worlds} simulations of "
             f"{counted(found.num_steps, units.step)}, each with {units.arms} as they may be by "
@@ -202,11 +214,6 @@ def _sure(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     elif fitted.checks:
         parts.append("no check of the model failed")
     return f"How sure: {'; '.join(parts) or 'nothing was checked'}."
-
-
-def _is_guessed(fitted: FittedLog) -> bool:
-    """Whether all counts, pulled or not, and the log does not show that pulls change anything."""
-    return fitted.passive_rewards is not None and not fitted.shows_gain
 
 
 def _what_one_adds(fitted: FittedLog, units: Units) -> str:

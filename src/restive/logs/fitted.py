@@ -80,17 +80,34 @@ class FittedLog:
 
     @property
     def shows_gain(self) -> bool:
-        """Whether the log shows that pulls change how arms move, or was not asked.
+        """Whether the log shows that pulls do any good, or was not asked.
 
-        For some kind the interval of what a pull adds (`KindShape.gain`) leaves zero out, as it
-        does for 10% of logs at most if pulls change nothing, however many kinds there are.
+        For some kind what a pull adds (`KindShape.gain`) is above zero, by its interval, as it is
+        for 5% of logs at most if pulls change nothing, however many kinds there are.
         """
+        return not self._gains or any(low > 0 for low, _ in self._gains)
+
+    @property
+    def shows_harm(self) -> bool:
+        """Whether the log shows, as surely, that pulls do harm to some kind, and good to none."""
+        return not self.shows_gain and any(high < 0 for _, high in self._gains)
+
+    @property
+    def _gains(self) -> list[tuple[float, float]]:
+        """Ends of what a pull adds, by kind: wider intervals where there are several kinds."""
         gains = [shape.gain for shape in self.kind_shapes.values() if shape.gain is not None]
         wider = NormalDist().inv_cdf(1 - 0.05 / max(len(gains), 1)) / NormalDist().inv_cdf(0.95)
-        return not gains or any(
-            mean - wider * (mean - low) > 0 or mean + wider * (high - mean) < 0
-            for mean, low, high in gains
-        )
+        return [
+            (mean - wider * (mean - low), mean + wider * (high - mean)) for mean, low, high in gains
+        ]
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether all counts, pulled or not, and the log does not show that pulls do any good.
+
+        What choosing arms is worth is then no more than what the law takes to be likely.
+        """
+        return self.passive_rewards is not None and not self.shows_gain
 
     @property
     def by_mode(self) -> bool:

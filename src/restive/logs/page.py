@@ -63,7 +63,7 @@ def fit_page(
         heading=verdict if decision is None else headline(fitted, decision, units),
         lead=[*([] if decision is None else sentences(fitted, decision, units)), brief],
         verdict=verdict,
-        ways="" if decision is None else ways_chart(decision, units),
+        ways="" if decision is None else ways_chart(fitted, decision, units),
         notes=fitted.notes,
         kinds=[(name, shape.sentence) for name, shape in fitted.kind_shapes.items()],
         much=f"{100 * MUCH:.0f}",

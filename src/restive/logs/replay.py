@@ -103,6 +103,7 @@ class Replay:
     by_world: dict[str, FloatArray] = field(default_factory=dict)  # what model-based means are of
     forgetting: ForgettingAdvice | None = None  # whether the arms change, and how long to remember
     forgetting_sentence: str = ""  # in words
+    is_guessed: bool = False  # the whole log does not show that pulls do any good
 
     def __repr__(self) -> str:
         policies, steps = f"{len(self.policies):,} policies", counted(self.num_steps, "step")
@@ -207,12 +208,16 @@ def replay_log(
             played = [replace(p, note="the model failed its calibration") for p in played]
     if random_pulls:
         played += [game.matched(name, log, at) for name in policies]
+    whole = known  # what is said of the arms is what a fit says, of all that was seen
+    if at:
+        whole = fit_arms(log, prior, rewards, controlled, None, progress, passive_rewards, seen)
     remembered = replace(
-        known, forgetting=advised_forgetting(known, partial(progress, "remembering"))
+        whole, forgetting=advised_forgetting(whole, partial(progress, "remembering"))
     )
     return Replay(
         log, num_pulls, at, num_steps, earned, pulls, calibration, tuple(played),
         (*known.notes, *notes), game.by_world, remembered.forgetting, sentence_of_fit(remembered),
+        whole.is_guessed,
     )  # fmt: skip
 
 

@@ -30,14 +30,14 @@ def summary_page(fitted: FittedLog, found: FitDecision, units: Units, title: str
         eyebrow=title,
         heading=headline(fitted, found, units),
         lead=sentences(fitted, found, units),
-        chart=ways_chart(found, units),
+        chart=ways_chart(fitted, found, units),
         about=f"From {seen_in_brief(fitted.log, units)}. fit.html has what is behind it.",
     )
 
 
-def ways_chart(found: FitDecision, units: Units) -> Markup | str:
-    """Return what three ways of choosing arms earn, as a chart; nothing where none was played."""
-    if not found.earned:
+def ways_chart(fitted: FittedLog, found: FitDecision, units: Units) -> Markup | str:
+    """Return what three ways of choosing arms earn, as a chart; nothing where that is not known."""
+    if not found.earned or fitted.is_guessed:
         return ""
     names = {
         "by index": f"{units.pulls} by priority",
