@@ -419,7 +419,8 @@ class ParticleKeeper:
         size = self._prior(group).num_states
         ages = np.array(data["counts"][0], dtype=np.int64)
         cells = np.array(data["counts"][1], dtype=np.float64).reshape(len(ages), size, size)
-        if not ((np.diff(ages) > 0).all() and (ages > 0).all() and (cells >= 0).all()):
+        rising = ages.ndim == 1 and (np.diff(ages) > 0).all() and (ages > 0).all()
+        if not (rising and (cells >= 0).all()):
             raise ValueError(f"the counts of group {group}")
         return Counts(ages, cells)
 
