@@ -450,7 +450,9 @@ def test_a_continuous_prior_may_know_more_than_the_agent_has_seen():
     data["clouds"]["0"]["counts"][1] = [number + 1 for number in cells]
     refused(data)
     data["clouds"]["0"]["counts"] = [[[]], [0.0] * 4]  # one empty row of ages (a soak found it)
-    refused(data)
+    data["checksum"] = checksum({key: data[key] for key in data if key != "checksum"})
+    with pytest.raises(ProblemError, match="cut short or edited"):
+        rs.restore(data)
 
 
 def test_laws_of_kinds_rule_no_candidate_out_and_priors_have_weights_to_divide_by():
