@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import restive as rs
+from restive.logs.counts import LogCounts
 from restive.logs.decision import decide
 from restive.logs.fitted import fit_arms
 from restive.logs.logit_laws import (
     APART,
     TOGETHER,
     LogitLaw,
+    Seen,
+    _chance_of_good,
     _cholesky,
     _inverse,
     _log_determinant,
@@ -21,14 +24,25 @@ from restive.logs.logit_laws import (
 GRID = np.linspace(-12, 12, 4001)
 
 
-class Moves:
-    """Counts of moves, as of a log."""
+def counted(seen, by_mode=True):
+    """Counts of each arm's cells: {(row, steps until seen again, state then): how often}."""
+    rows = 4 if by_mode else 2
+    packed = [
+        sorted(((n * rows + row) * 2 + good, c) for (row, n, good), c in one.items() if c)
+        for one in seen
+    ]
+    flat = np.array([pair for one in packed for pair in one], dtype=np.int64).reshape(-1, 2)
+    starts = np.concatenate([[0], np.cumsum([len(one) for one in packed])])
+    none = np.zeros(len(seen), dtype=np.int64)
+    return LogCounts(2, starts, flat[:, 0], flat[:, 1], none, none, by_mode)
 
-    def __init__(self, moves):
-        self._moves = np.asarray(moves, dtype=float)
 
-    def moves(self, arms):
-        return self._moves[arms]
+def moves_counted(moves):
+    """Counts of moves [arms, 4, 2] from one step to the next."""
+    return counted([
+        {(row, 1, good): int(one[row][good]) for row in range(4) for good in (0, 1)}
+        for one in np.asarray(moves)
+    ])  # fmt: skip
 
 
 def logit(p):
@@ -51,8 +65,10 @@ def drawn(rng, num_arms, steps, effect=0.0, spread=0.0, pulls=0.2):
 def test_posteriors_are_those_of_integration():
     """Independent log odds: each chance is an integral over a line."""
     moves = [[[3, 1], [0, 2], [9, 2], [1, 12]], [[0, 0]] * 4, [[0, 1], [0, 0], [0, 30], [2, 0]]]
-    law = LogitLaw(np.array([0.3, 0.8, -1.5, 1.0]), APART, np.diag([0.5, 1.0, 0.8, 0.3]))
-    for k, chances, weights in law.chains(Moves(moves), np.arange(3)):
+    law = LogitLaw(
+        np.array([0.3, 0.8, -1.5, 1.0]), APART, np.diag([0.5, 1.0, 0.8, 0.3]), np.zeros((4, 4))
+    )
+    for k, chances, weights in law.chains(moves_counted(moves), np.arange(3)):
         assert weights.sum() == pytest.approx(1)
         for row in range(4):
             bad, good = moves[k][row]
@@ -70,9 +86,54 @@ def test_posteriors_are_those_of_integration():
             assert np.sqrt(square) == pytest.approx(deviation, rel=0.1)
 
 
+def test_chances_of_old_sightings_are_those_of_matrices_and_so_are_their_gradients():
+    rng = np.random.default_rng(2)
+    odds = 1.5 * rng.standard_normal((6, 4))
+    ages = (1, 2, 3, 7, 60, 1000)
+    seen = Seen.of(
+        counted([{(row, n, 1): 1 for row in (0, 1) for n in ages}] * 6, False), np.arange(6)
+    )
+    chances = 1 / (1 + np.exp(-odds))
+    p, gradient = _chance_of_good(seen, chances)
+    for cell, (arm, row, waited) in enumerate(zip(seen.arm, seen.row, seen.waited, strict=True)):
+        active, passive = (np.array([[1 - one, one] for one in part]) for part in
+                           (chances[arm, :2], chances[arm, 2:]))  # fmt: skip
+        law = active[row] @ np.linalg.matrix_power(passive, waited)
+        assert p[cell] == pytest.approx(law[1], abs=1e-9)
+    for j in range(4):
+        ahead, behind = (
+            _chance_of_good(seen, 1 / (1 + np.exp(-odds - step * np.eye(4)[j])))[0]
+            for step in (1e-5, -1e-5)
+        )
+        assert gradient[:, j] == pytest.approx((ahead - behind) / 2e-5, abs=1e-6)
+
+
+def test_a_posterior_of_old_sightings_is_that_of_integration():
+    """Only one chance is unknown: that of no pull from the bad state."""
+    law = LogitLaw(
+        np.array([0.5, 1.5, -0.5, 1.0]), APART, np.diag([1e-9, 1e-9, 1.0, 1e-9]), np.zeros((4, 4))
+    )
+    cells = {(0, 3, 1): 4, (0, 3, 0): 6, (1, 5, 1): 3, (1, 5, 0): 2, (0, 1, 1): 9}
+    ((_, chances, weights),) = law.chains(counted([cells], False), np.arange(1))
+    pulled, stay = 1 / (1 + np.exp(-law.mean[:2])), 1 / (1 + np.exp(-1.0))
+    q = 1 / (1 + np.exp(-GRID))
+    density = np.exp(-0.5 * (GRID + 0.5) ** 2)
+    for (row, n, good), count in cells.items():
+        p = pulled[row]
+        for _ in range(n - 1):
+            p = p * stay + (1 - p) * q
+        density = density * (p if good else 1 - p) ** count
+    density /= density.sum()
+    mean = (density * q).sum()
+    deviation = np.sqrt((density * (q - mean) ** 2).sum())
+    assert (weights * chances[:, 2]).sum() == pytest.approx(mean, abs=0.05 * deviation)
+
+
 def test_an_effect_in_common_moves_both_chances_of_a_state():
-    law = LogitLaw(np.array([0.5, 1.5, -0.5, 0.5]), TOGETHER, np.eye(2))
-    for _, chances, weights in law.chains(Moves([[[2, 7], [0, 0], [4, 3], [0, 0]]]), np.arange(1)):
+    law = LogitLaw(np.array([0.5, 1.5, -0.5, 0.5]), TOGETHER, np.eye(2), np.zeros((4, 4)))
+    for _, chances, weights in law.chains(
+        moves_counted([[[2, 7], [0, 0], [4, 3], [0, 0]]]), np.arange(1)
+    ):
         assert logit(chances[:, :2]) - logit(chances[:, 2:]) == pytest.approx(1.0)
         density = np.exp(
             7 * (GRID + 0.5) - 9 * np.logaddexp(0, GRID + 0.5)
@@ -88,7 +149,7 @@ def test_an_effect_in_common_moves_both_chances_of_a_state():
 def test_the_law_of_many_arms_is_found(effect, spread, free):
     """600 arms, 150 steps, a fixed seed: the bounds are wide, of means some four deviations."""
     _, moves = drawn(np.random.default_rng(4), 600, 150, effect, spread, pulls=0.5)
-    law = logit_law(Moves(moves), np.arange(600))
+    law = logit_law(moves_counted(moves), np.arange(600))
     assert law.loads.shape[1] == free
     left = logit(np.array([0.15, 0.75]))
     assert law.mean == pytest.approx([*left + effect, *left], abs=0.4 if spread else 0.15)
@@ -106,8 +167,8 @@ def test_the_law_of_many_arms_is_found(effect, spread, free):
     ],
 )
 def test_one_arm_and_nothing_seen_have_a_law(moves):
-    law = logit_law(Moves(moves), np.arange(len(moves)))
-    for _, chances, weights in law.chains(Moves(moves), np.arange(len(moves))):
+    law = logit_law(moves_counted(moves), np.arange(len(moves)))
+    for _, chances, weights in law.chains(moves_counted(moves), np.arange(len(moves))):
         assert np.isfinite(chances).all()
         assert ((chances > 0) & (chances < 1)).all()
         assert np.isfinite(weights).all()

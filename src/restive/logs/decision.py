@@ -119,13 +119,12 @@ def decide(
         ways = dict(zip(WAYS, (index, best_fixed(bandit), round_robin(bandit)), strict=True))
     except (AssumptionError, TooLargeError) as error:
         return _because(nothing, str(error))
-    totals = {}
+    totals, drawn = {}, Worlds(fitted, worlds, seed)
     for at, (way, policy) in enumerate(ways.items()):
 
         def tell(share: float, at: int = at) -> None:
             progress("playing", (at + share) / len(WAYS))
 
-        drawn = Worlds(fitted, worlds, seed)
         totals[way] = play_worlds(drawn, policy, fitted.start, steps, tell) / steps
     by_index, in_turn = totals["by index"], totals["in turn"]
     positive = bool((in_turn > 0).all())
@@ -138,7 +137,7 @@ def decide(
         earned={way: Estimate.of(values) for way, values in totals.items()},
         gain=Estimate.of(by_index - in_turn),
         share=share_of(by_index, in_turn) if positive else None,
-        pulls_add=_pulls_add(fitted, by_index, worlds, steps, seed),
+        pulls_add=_pulls_add(drawn, by_index, steps),
         can_differ=can_differ,
         first=tuple(fitted.log.arms[k] for k in best_first.tolist()),
         calibration=_calibration(fitted),
@@ -172,14 +171,12 @@ def share_of(values: FloatArray, others: FloatArray) -> Estimate:
     return Estimate(float(values.mean() / others.mean() - 1), float(low), float(high))
 
 
-def _pulls_add(
-    fitted: FittedLog, by_index: FloatArray, worlds: int, steps: int, seed: int
-) -> Estimate | None:
-    if fitted.passive_rewards is None:
+def _pulls_add(worlds: Worlds, by_index: FloatArray, steps: int) -> Estimate | None:
+    if worlds.passive_rewards is None:
         return None
-    alone = np.zeros(worlds)
-    for states in Worlds(fitted, worlds, seed).run(steps):  # nobody is pulled
-        alone += fitted.passive_rewards[states].sum(axis=1)
+    alone = np.zeros(worlds.count)
+    for states in worlds.run(steps):  # nobody is pulled
+        alone += worlds.passive_rewards[states].sum(axis=1)
     return Estimate.of(by_index - alone / steps)
 
 

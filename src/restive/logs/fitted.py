@@ -250,7 +250,8 @@ class FittedLog:
             if self.logit_laws:
                 for k, chances, weights in self.logit_laws[kind].chains(self.counts, own):
                     pulled, left = _matrices(chances)
-                    yield k, np.concatenate([pulled, left], axis=1), left, weights
+                    ways = [pulled, left] if self.by_mode else [pulled]
+                    yield k, np.concatenate(ways, axis=1), left, weights
                 continue
             if not isinstance(prior, ArmPrior):
                 for k in own.tolist():
@@ -351,12 +352,7 @@ def fit_arms(
                 name: always_seen_shape(counts, np.flatnonzero(log.kind_of == kind), values)
                 for kind, name in enumerate(log.kinds)
             }
-        if controlled and log.num_states == 2:
-            laws = tuple(
-                logit_law(counts, np.flatnonzero(log.kind_of == kind))
-                for kind in range(len(log.kinds))
-            )
-        elif controlled:
+        if controlled and log.num_states > 2:
             notes.append(
                 f"of {log.num_states} states, chances with and without a pull are taken for "
                 "unrelated: gains of choosing come out too large"
@@ -366,6 +362,10 @@ def fit_arms(
             log, counts, prior, values, unpulled, controlled, notes, shapes, end,
             lambda share: progress("estimating kinds", share),
         )  # fmt: skip
+    if prior is None and controlled and log.num_states == 2:
+        laws = tuple(
+            logit_law(counts, np.flatnonzero(log.kind_of == kind)) for kind in range(len(log.kinds))
+        )
     unpulled = passive_rewards_of(kind_priors[0])
     notes += _doubts(values, unpulled, controlled)
     fitted = _summarised(

@@ -199,7 +199,10 @@ class Worlds:
         self._pulled: NDArray[np.bool_] = np.zeros((count, len(arms)), dtype=np.bool_)
 
     def run(self, num_steps: int) -> Iterator[IntArray]:
-        """Yield all states [R, K] step by step; `pull` says in between which arms were pulled."""
+        """Yield all states [R, K] step by step; `pull` says in between which arms were pulled.
+
+        Run again, the worlds begin again with the same luck.
+        """
         law = self._law_at_start()
         for step in range(num_steps):
             uniform = np.random.default_rng([self.seed, 3, step]).random(self._states.shape)

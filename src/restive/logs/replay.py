@@ -375,7 +375,7 @@ class _Game:
                 f"{self.num_worlds} worlds of {self.bandit.num_arms:,} arms do not fit in memory; "
                 f"pass worlds = {max(MOST_HELD // size, 20)}, or replay a part of the arms"
             )
-        found = []
+        found, many = [], Worlds(self.known, self.num_worlds, self.seed)
         for at, name in enumerate(policies):
 
             def tell(share: float, at: int = at) -> None:
@@ -384,7 +384,7 @@ class _Game:
             plain = _parts(name)[0]
             policy = None if plain in LEARNERS else self._policy(plain, self.seed)
             if hasattr(policy, "select_many"):
-                drawn = Worlds(self.known, self.num_worlds, self.seed)
+                drawn = many
                 totals = play_worlds(drawn, policy, self.start, self.num_steps, tell)
             else:
                 drawn = Worlds(self.known, min(self.num_worlds, SEEDS), self.seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ FloatArray = NDArray[np.float64]
 MOST_SIGHTINGS = 30_000
 MOST_SAMPLED_ARMS = 1_000
 LEVELS = 20_001  # of means of states
+MOST_LAWS, FEW_ARMS = 20, 300  # drawn for as many arms; fewer for more
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +129,32 @@ def drawn_arms(
     passive = np.empty_like(active)
     lots = rng.random((sample.num_arms, replicates))
     place_of = {k: place for place, k in enumerate(sample.arms.tolist())}
-    for k, candidates, passive_candidates, weights in fitted.supports(sample.arms):
-        place = place_of[k]
-        sums = np.cumsum(weights)
-        chosen = np.searchsorted(sums / sums[-1], lots[place], side="right")
-        active[:, place] = candidates[chosen, :size]
-        passive[:, place] = passive_candidates[chosen]
+    laws = _laws_that_may_be(fitted, sample.num_arms, rng)
+    for number, one in enumerate(laws):
+        mine = slice(number, None, len(laws))
+        for k, candidates, passive_candidates, weights in one.supports(sample.arms):
+            place = place_of[k]
+            sums = np.cumsum(weights)
+            chosen = np.searchsorted(sums / sums[-1], lots[place, mine], side="right")
+            active[mine, place] = candidates[chosen, :size]
+            passive[mine, place] = passive_candidates[chosen]
     return active, passive
+
+
+def _laws_that_may_be(
+    fitted: FittedLog, num_arms: int, rng: np.random.Generator
+) -> list[FittedLog]:
+    """Return the fit with laws of kinds as they may be: of few arms they are not known well."""
+    count = min(MOST_LAWS, MOST_LAWS * FEW_ARMS // max(num_arms, 1))
+    if not fitted.logit_laws or count < 2:
+        return [fitted]
+    normals = rng.standard_normal((count, len(fitted.logit_laws), 4))
+    return [
+        replace(
+            fitted,
+            logit_laws=tuple(
+                law.redrawn(own) for law, own in zip(fitted.logit_laws, some, strict=True)
+            ),
+        )
+        for some in normals
+    ]
