@@ -12,7 +12,7 @@ from golden_cases import CASES, LEFT_OUT, RENAMED, STORED, differences, golden
 
 ONE_OF_EACH_ROOM = (
     *("chains", "mapping/whittle", "posterior/finite", "learner/channels/tsde", "study/bayesian"),
-    *("fit/outreach", "replay/outreach", "live/finite"),
+    *("fit/outreach", "fit/controlled", "replay/outreach", "live/finite"),
 )
 
 
