@@ -321,8 +321,8 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     for text, message in (
         ("patient,outcome\nP99,listened\n", "line 2: patient 'P99': there is no patient 'P99'"),
         ("patient,outcome\nP1,asleep\n", "line 2: patient 'P1': unknown outcome 'asleep'"),
-        ("patient,outcome,week\nP1,listened,9\n", "week 9 is not decided yet; the last decision"),
-        ("patient,outcome,date\nP1,listened,23.11.2026\n", "date must be a date such as"),
+        ("patient,outcome,week\nP1,listened,9\n", "week 9 (2027-01-18) is not decided yet"),
+        ("patient,outcome,date\nP1,listened,23.11.2026\n", "date must be year-month-day, such as"),
         ("patient,outcome,date\nP1,listened,2026-11-23T00:00+01:00\n", "leave out the offset"),
         ("patient,outcome,week\nP1,listened,one\n", "week must be a whole number"),
         ("name,outcome\nP1,listened\n", "there is no column 'patient'"),

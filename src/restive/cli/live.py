@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from restive.live.told.answers import Decision
 
 __all__ = ["live"]
+
+MOST_DIGITS = 19  # of an alarm's number
 
 live = typer.Typer(
     no_args_is_help=True,
@@ -229,7 +232,7 @@ def explain(
 def acknowledge(
     file: File,
     alarms: Annotated[
-        list[int], typer.Argument(metavar="ALARM...", help="Numbers of alarms, from `status`.")
+        list[str], typer.Argument(metavar="ALARM...", help="Numbers of alarms, from `status`.")
     ],
     note: Annotated[str | None, typer.Option(help="What was found (required).")] = None,
     by: By = COMMAND_LINE,
@@ -242,8 +245,15 @@ def acknowledge(
                 f'say what was found: add --note "{words.many("pull")} of two {words.many("tick")} '
                 'were written down wrongly"; nothing was changed'
             )
-        agent.acknowledge(alarms, note, actor=by)
-    for alarm in dict.fromkeys(alarms):
+        there = [str(alarm.seq) for alarm in agent.alarms()]
+        if not all(alarm.isdecimal() and len(alarm) < MOST_DIGITS for alarm in alarms):
+            known = f"open {'is' if len(there) == 1 else 'are'} {' '.join(there) or 'none'}"
+            raise ProblemError(
+                f"give the numbers of alarms, from `restive live status {quote(file)}`: {known}; "
+                "nothing was changed"
+            )
+        agent.acknowledge([int(alarm) for alarm in alarms], note, actor=by)
+    for alarm in dict.fromkeys(map(int, alarms)):
         print(f"alarm {alarm} is answered; the watch begins anew")
 
 

@@ -112,11 +112,17 @@ def change(
         settings, before = agent.settings, agent.num_arms
         asked = agent.tick_asked(tick, date)
         asked = agent.tick if asked is None else asked
-        agent.change(name, settings.result_of(outcome), asked, actor=by)
+        result = settings.result_of(outcome)
+        told = agent.outcome_words(asked).get(name) if asked >= 0 else None
+        when = settings.words.when(asked, settings.clock.label(asked))
+        if told == settings.outcome_word(result):
+            say(f"{name} in {when} is {outcome} already; nothing was changed")
+            return
+        agent.change(name, result, asked, actor=by)
         left = before - agent.num_arms
         alarms = agent.alarms()
     words = settings.words
-    said = f"changed: {name} in {words.when(asked, settings.clock.label(asked))} is {outcome}"
+    said = f"changed: {name} in {when} is {outcome}"
     said += f"; {name} left for ever; {way_back(file, [name])}" if left > 0 else ""
     say(said + (f"; {name} is back" if left < 0 else ""))
     tell_alarms(alarms, file, words)

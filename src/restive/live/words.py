@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from restive.arguments import shown, suggestion
+from restive.arguments import plural, shown, suggestion
 from restive.errors import ProblemError
 
 __all__ = ["PLAIN", "TAKEN", "Words"]
@@ -88,7 +88,7 @@ class Words:
 
     def many(self, name: str) -> str:
         """Return the plural of "arm", "pull" or "tick" in the operators' words."""
-        return getattr(self, f"{name}s") or _plural(getattr(self, name))
+        return getattr(self, f"{name}s") or plural(getattr(self, name))
 
     def count(self, number: int, name: str) -> str:
         """Return a number with its noun: 1 patient, 2,000 patients."""
@@ -113,14 +113,6 @@ def _require_word(word: Any, name: str) -> None:
             f"words: {name} must have no line breaks, no control characters and no blanks at its "
             f"ends, got {shown(word)}"
         )
-
-
-def _plural(noun: str) -> str:
-    """Return the regular plural of an English noun."""
-    small = noun.lower()
-    if small.endswith("y") and small[-2:-1] not in ("a", "e", "i", "o", "u", ""):
-        return f"{noun[:-1]}ies"
-    return noun + ("es" if small.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
 PLAIN = Words()

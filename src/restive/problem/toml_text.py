@@ -60,7 +60,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ProblemError(TOO_DEEP) from None
     except ValueError as error:  # also numbers with thousands of digits
-        raise ProblemError(f"not valid TOML: {error}") from None
+        blank = "; a name with a blank needs quotes" if "'=' after a key" in str(error) else ""
+        raise ProblemError(f"not valid TOML: {error}{blank}") from None
     require_shallow(data)
     return data
 
