@@ -121,7 +121,11 @@ def test_words_change_later_and_survive_snapshots_undo_rebuilds_and_copies(tmp_p
         assert new.check() == new.status().events
     (tmp_path / "new.db").unlink()  # so the old one goes on
     shown = restive("live", "words", clinic.path, "arm=arm,arms=")
-    assert shown == "arm: arm, arms\npull: call, calls\ntick: week, weeks\nreward: adherent weeks\n"
+    nouns = "arm: arm, arms\npull: call, calls\ntick: week, weeks\nreward: adherent weeks\n"
+    assert shown == nouns + (
+        "results: hung_up = 0, listened = 1, no_answer = a call of which nothing is known, "
+        "wrong_number = leaves for ever\n"
+    )
     assert "must be given as arm=patient" in refused("live", "words", clinic.path, "patient")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from restive.arguments import plural, shown, suggestion
 from restive.errors import ProblemError
 
-__all__ = ["PLAIN", "TAKEN", "Words"]
+__all__ = ["PLAIN", "TAKEN", "Words", "pairs_of"]
 
 MOST_WORD = 40
 COLUMNS = ("arm", "tick")  # that are headers of files under these names, or under one's own
@@ -66,14 +66,7 @@ class Words:
     @classmethod
     def from_text(cls, text: str) -> dict[str, str]:
         """Return the table that a text such as "arm=patient,pull=call" stands for."""
-        found: dict[str, str] = {}
-        for part in text.split(","):
-            key, equals, word = (piece.strip() for piece in part.partition("="))
-            if not equals:
-                raise ProblemError(
-                    f"words must be given as arm=patient,pull=call,tick=week, got {shown(text)}"
-                )
-            found[key] = word
+        found = pairs_of(text, "words", "arm=patient,pull=call,tick=week")
         cls.from_data(found)
         return found
 
@@ -113,6 +106,17 @@ def _require_word(word: Any, name: str) -> None:
             f"words: {name} must have no line breaks, no control characters and no blanks at its "
             f"ends, got {shown(word)}"
         )
+
+
+def pairs_of(text: str, what: str, example: str) -> dict[str, str]:
+    """Return what a text such as "arm=patient,pull=call" says, or raise."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, word = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise ProblemError(f"{what} must be given as {example}, got {shown(text)}")
+        found[key] = word
+    return found
 
 
 PLAIN = Words()
