@@ -150,7 +150,7 @@ def test_rows_for_everyone_are_no_pulls(restive, tmp_path):
     log.write_text("\n".join(["at,who,ok", *rows]))
     columns = ["--time", "at", "--arm", "who", "--state", "ok", "--unit", "calls"]
     done = restive("fit", log, *columns, "--pulls", 2)
-    assert "note: the log has 8 calls a step, and this is for 2; if not all rows" in done.stderr
+    assert "note: all rows count as calls, 8 a step, and this is for 2; if a column" in done.stderr
     assert "name the column that tells with --pulled" in done.stderr
     assert "the log has 8 pulls" in restive("replay", log, "--pulls", 2, *columns[:6]).stderr
     assert restive("fit", log, *columns, "--pulls", 5).stderr == ""

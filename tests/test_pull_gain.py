@@ -170,3 +170,11 @@ def test_few_looks_ask_for_more_of_the_same():
     assert sentences(of, decide(of, 16), CALLS)[0].endswith(
         "; calls to the same few in one week after another tell most."
     )
+
+
+def test_rows_that_count_for_nothing_are_told():
+    logged = outreach(1, 0.3, True, num_arms=20, steps=12, pulls=4)
+    notes = fit_arms(logged, controlled=True, passive_rewards=[0, 1]).notes
+    assert any(note.startswith("192 rows of arms that were not pulled count") for note in notes)
+    always = fit_arms(logged, controlled=True, passive_rewards=[0, 1], seen="always")
+    assert not any("count for nothing" in note for note in always.notes)

@@ -1,6 +1,5 @@
 """`restive run`, `status` and `export`: what they print, how they refuse, how they stop."""
 
-import io
 import os
 import pty
 import re
@@ -384,43 +383,64 @@ def test_ctrl_c_before_and_after_the_run_is_status_130(
 # ---------------------------------------------------------------- what is shown meanwhile
 
 
-def test_a_log_has_a_line_a_minute(capsys, monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
-    show = progress._log("a study")
-    cases = {"myopic": 100, "whittle": 100}
-
-    def after(seconds, done):
-        now[0] += seconds
-        there = {name: count + done // 2 for name, count in cases.items()}
-        show(Progress(done, 800, there, 500))
-        return capsys.readouterr().err
-
-    assert after(0, 0) == ""
-    assert after(61, 0) == ""  # nothing to tell: tables are being made
-    assert after(29, 90) != ""
-    assert after(30, 120) == ""
-    assert after(29.5, 150) == ""
-    line = after(0.5, 300)
-    assert re.fullmatch(
-        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d a study: 500 of 1,000 replications, 2/s, 4 min left\n",
-        line,
-    )
-    assert after(59, 400) == ""
-    assert after(3600, 800).endswith(" 1,000 of 1,000 replications, 0/s, 0.0 s left\n")
+@pytest.mark.parametrize(
+    ("done", "seconds", "line"),
+    [
+        (0, 60, "200 of 1,000 replications, none new so far"),
+        (300, 150, "500 of 1,000 replications, 2/s, 4 min left"),
+        (3, 600, "203 of 1,000 replications, 0.01/s, 44.3 h left"),
+        (800, 3600, "1,000 of 1,000 replications, 0.22/s, 0.0 s left"),
+    ],
+)
+def test_a_line_of_a_log_says_how_far_it_is(done, seconds, line):
+    there = {"myopic": 100 + done // 2, "whittle": 100 + done - done // 2}
+    assert progress._how_far(Progress(done, 800, there, 500), seconds) == line
 
 
-def test_the_log_of_a_run_in_a_file(study, tmp_path, monkeypatch):
-    """A run that is no minute long is quiet; a longer one is not."""
-    times = iter(range(0, 10**6, 25))
-    monkeypatch.setattr(progress, "monotonic", lambda: next(times))
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
+def test_a_log_has_a_line_a_minute_also_while_nothing_ends(capsys, monkeypatch):
+    """A comparison was silent for ten minutes, until its first replications ended."""
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.05)
+
+    def lines():
+        sleep(0.3)
+        return capsys.readouterr().err.splitlines()
+
+    with progress.run_display("a study") as show:
+        first = lines()
+        assert len(first) >= 2
+        assert all(re.fullmatch(r"[-\d]+ [:\d]+ a study: being prepared", line) for line in first)
+        show(Progress(0, 800, {"myopic": 100, "whittle": 100}, 500))
+        assert lines()[-1].endswith(" a study: 200 of 1,000 replications, none new so far")
+        show(Progress(100, 800, {"myopic": 150, "whittle": 150}, 500))
+        assert " a study: 300 of 1,000 replications, " in lines()[-1]
+    capsys.readouterr()
+    assert lines() == []  # it ends with the run
+
+
+def test_the_log_of_a_run_that_is_no_minute_long_is_quiet(tmp_path, capsys):
     begin(frequentist(), tmp_path / "out")
     with progress.run_display("a study") as show:
         rs.run_study(frequentist(), tmp_path / "out", executor="serial", progress=show)
-    lines = sys.stderr.getvalue().splitlines()
-    assert len(lines) == 3  # after 75, 150 and 225 of 275 "seconds"
-    assert all(" a study: " in line and "of 60 replications" in line for line in lines)
+    assert capsys.readouterr().err == ""
+
+
+def test_who_stops_before_anything_is_finished_is_told_so(tmp_path, capsys):
+    from typer import Exit
+
+    from restive.cli.study import going_on
+
+    folder = tmp_path / "out"
+    (folder / "chunks" / "0000-tsde-whittle").mkdir(parents=True)
+    (folder / "chunks" / "0000-tsde-whittle" / ".half-written").touch()
+    with pytest.raises(Exit), going_on(folder):
+        raise KeyboardInterrupt
+    said = capsys.readouterr().err
+    assert said == ("restive: stopped; nothing was finished yet; the same command begins anew\n")
+    begin(frequentist(), tmp_path / "run")
+    rs.run_study(frequentist(), tmp_path / "run", executor="serial")
+    with pytest.raises(Exit), going_on(tmp_path):  # as a reproduction has it, a folder deeper
+        raise KeyboardInterrupt
+    assert f"what is done is kept in {tmp_path}, and" in capsys.readouterr().err
 
 
 def test_a_terminal_shows_a_bar_for_all_and_for_each_case(study, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "count_in_words",
     "counted",
     "drawn_seed",
+    "known_name",
     "one_line",
     "plural",
     "require_memory",
@@ -136,6 +138,16 @@ def plural(noun: str) -> str:
 def count_in_words(log10: float) -> str:
     """Write a count that may be huge, given its logarithm."""
     return f"{round(10**log10):,}" if log10 < 15 else f"about 10^{log10:.0f}"
+
+
+def known_name(name: str, known: Iterable[str]) -> str:
+    """Return a name as it is registered: capitals do not matter, blanks and hyphens are as good as
+    underscores. One that is not known is returned in that spelling too.
+    """
+    known, plain = tuple(known), re.sub(r"[\s-]+", "_", name.strip())
+    if name in known:
+        return name
+    return next((each for each in known if each.lower() == plain.lower()), plain)
 
 
 def suggestion(word: object, known: Iterable[str], cutoff: float = 0.5) -> str:

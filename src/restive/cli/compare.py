@@ -53,18 +53,23 @@ def compare(
         ),
     ] = None,
     policy_mapping: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="What learners with a posterior play, and what regret is measured against.",
+            help="What learners with a posterior play, and what regret is measured against "
+            "(default: whittle).",
             autocompletion=complete_mappings,
         ),
-    ] = "whittle",
+    ] = None,
     horizon: Annotated[
         int | None,
         typer.Option(min=2, help="Steps (default: the instance's own, 2000 for a problem file)."),
     ] = None,
-    replications: Annotated[int, typer.Option(min=2, help="Replications of every learner.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
+    replications: Annotated[
+        int | None, typer.Option(min=2, help="Replications of every learner (default: 200).")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="The same seed gives the same numbers (default: 0).")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -82,7 +87,8 @@ def compare(
 ) -> None:
     """Compare learners in the same worlds.
 
-    Ranks them by regret and reports which differences the data support.
+    Ranks them by regret and reports which differences the data support. Where PROBLEM is a study,
+    its learners, mappings, replications and seed are taken, unless options say otherwise.
     """
     from restive.pages.looks import matplotlib_figures
     from restive.paper.comparison_study import comparison_study
@@ -93,6 +99,8 @@ def compare(
     matplotlib_figures()  # the page needs it: better said now than after the run
     named = None if learners is None else _names(learners)
     study = comparison_study(instances, named, policy_mapping, horizon, replications, seed, tell)
+    if study.replications < 2:
+        raise ProblemError("a comparison takes at least 2 replications: add --replications 200")
     folder = _own_folder(study) if out is None else out
     if scheduler is None and not folder.exists():
         with spinner("estimating how long this takes"):

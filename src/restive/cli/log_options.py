@@ -118,8 +118,9 @@ def doubt_rows(log: Log, pulls: int, seen: str, units: Units) -> None:
     if log.has_pulled or seen == "always" or log.usual_pulls < MANY_TIMES * pulls:
         return
     note = (
-        f"the log has {log.usual_pulls:,} {units.pulls} a {units.step}, and this is for {pulls:,}; "
-        f"if not all rows were {units.pulls}, name the column that tells with --pulled"
+        f"all rows count as {units.pulls}, {log.usual_pulls:,} a {units.step}, and this is for "
+        f"{pulls:,}; if a column tells which were, name it with --pulled: else nothing is known of "
+        f"a {units.step} without one"
     )
     print(f"note: {note}", file=sys.stderr)
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from shutil import get_terminal_size
 from textwrap import fill
+from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -110,7 +111,8 @@ def run_display(title: str) -> Iterator[Callable[[Progress], None]]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _log(title)
+        with _log(title) as show_in_log:
+            yield show_in_log
         return
     from rich.markup import escape
     from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -161,24 +163,33 @@ def _told_apart(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _log(title: str) -> Callable[[Progress], None]:
-    """Write a line a minute: what a person looks for in the log of a long run."""
-    began = last = monotonic()
+@contextmanager
+def _log(title: str) -> Iterator[Callable[[Progress], None]]:
+    """Write a line a minute, also while nothing ends: what a person looks for in a log."""
+    began, ended = monotonic(), Event()
+    known: list[Progress] = []  # the newest alone
 
     def show(progress: Progress) -> None:
-        nonlocal last
-        now = monotonic()
-        if now - last < LOG_SECONDS or not progress.done:
-            return
-        last = now
-        rate = progress.done / (now - began)
-        there = sum(progress.cases.values())
-        left = (progress.to_do - progress.done) / rate
-        print(
-            f"{datetime.now():%Y-%m-%d %H:%M:%S} {title}: {there:,} of "
-            f"{progress.total:,} replications, {rate:,.0f}/s, {duration(left)} left",
-            file=sys.stderr,
-            flush=True,
-        )
+        known[:] = [progress]
 
-    return show
+    def write() -> None:
+        while not ended.wait(LOG_SECONDS):
+            far = _how_far(known[0], monotonic() - began) if known else "being prepared"
+            print(f"{datetime.now():%Y-%m-%d %H:%M:%S} {title}: {far}", file=sys.stderr, flush=True)
+
+    writer = Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield show
+    finally:
+        ended.set()
+        writer.join()
+
+
+def _how_far(progress: Progress, seconds: float) -> str:
+    far = f"{sum(progress.cases.values()):,} of {progress.total:,} replications"
+    if not progress.done:
+        return f"{far}, none new so far"
+    rate = progress.done / seconds
+    left = duration((progress.to_do - progress.done) / rate)
+    return f"{far}, {rate:,.{0 if rate >= 1 else 2}f}/s, {left} left"

@@ -54,6 +54,7 @@ TlsCaFile = Annotated[
 TlsCert = Annotated[Path | None, typer.Option(help="For tls://...: our certificate.")]
 TlsKey = Annotated[Path | None, typer.Option(help="For tls://...: its key.")]
 
+A_CHUNK = "chunks/*/[0-9]*"  # finished ones: names of others begin with a dot
 Results = Annotated[Path, typer.Argument(metavar="DIR", help="Results folder of `restive run`.")]
 
 
@@ -140,9 +141,11 @@ def going_on(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        tell(
-            f"stopped; what is done is kept in {folder}, and the same command continues from there"
-        )
+        if any(folder.rglob(A_CHUNK)):
+            kept = f"what is done is kept in {folder}, and the same command continues from there"
+        else:
+            kept = "nothing was finished yet; the same command begins anew"
+        tell(f"stopped; {kept}")
         raise typer.Exit(130) from None
 
 

@@ -10,7 +10,7 @@ from restive.errors import ProblemError
 
 __all__ = ["learner_from_text", "names_in"]
 
-WHOLE = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*")
+WHOLE = re.compile(r"\s*([\w-]+(?:\s+[\w-]+)*)\s*(?:\((.*)\))?\s*")
 OPTION = re.compile(r"\s*(\w+)\s*=\s*(.*?)\s*")
 
 
@@ -25,6 +25,8 @@ def learner_from_text(text: str) -> dict[str, Any]:
     found = WHOLE.fullmatch(text)
     options = [] if found is None or not (found[2] or "").strip() else found[2].split(",")
     pairs = [OPTION.fullmatch(option) for option in options]
+    if ";" in text:
+        raise ProblemError(f"separate learners by commas, got {shown(text)}")
     if found is None or not all(pairs):
         raise ProblemError(
             "a learner is a name, or a name with options such as tsde(forget_after=300), got "

@@ -323,6 +323,12 @@ def fit_arms(
         shown = ", ".join(f"{name}: {r:g}" for name, r in zip(log.states, values, strict=True))
         notes.append(f"rewards were not given and are taken as {shown}")
     notes += _never_seen(log, counts)
+    unused = int((log.code_column & 1 == 0).sum()) if controlled and not always else 0
+    if unused:
+        notes.append(
+            f"{counted(unused, 'row')} of arms that were not pulled count for nothing; if arms are "
+            'seen whether they are pulled or not, say so with seen = "always" (--seen always)'
+        )
     unpulled = None
     if passive_rewards is not None:
         unpulled = log_rewards(log, passive_rewards, "passive_rewards")
@@ -349,6 +355,11 @@ def fit_arms(
             laws = tuple(
                 logit_law(counts, np.flatnonzero(log.kind_of == kind))
                 for kind in range(len(log.kinds))
+            )
+        elif controlled:
+            notes.append(
+                f"of {log.num_states} states, chances with and without a pull are taken for "
+                "unrelated: gains of choosing come out too large"
             )
     else:
         kind_priors = kind_priors_of(

@@ -12,11 +12,14 @@ from itertools import combinations
 from math import comb
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from restive.arguments import counted, drawn_seed, one_line, shown, silent
 from restive.errors import ProblemError
 from restive.learn.learners import describe, learner_of
 from restive.learn.learners.base import ignores_unpulled
-from restive.learn.priors.finite import JointPrior
+from restive.learn.priors.continuous import DirichletArmPrior
+from restive.learn.priors.finite import ArmPrior, JointPrior
 from restive.learn.priors.independent import (
     IndependentPrior,
     Prior,
@@ -32,7 +35,15 @@ from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
 from restive.problem.bandit import RestlessBandit, always_seen, kinds_of, require_bandit
 from restive.problem.changing import ChangingBandit, first_phase
 
-__all__ = ["LEVELS", "ComparedLearners", "Difference", "compare", "default_prior", "has_grid"]
+__all__ = [
+    "LEVELS",
+    "ComparedLearners",
+    "Difference",
+    "compare",
+    "default_prior",
+    "has_grid",
+    "known_prior",
+]
 
 
 World: TypeAlias = RestlessBandit | ChangingBandit
@@ -208,6 +219,26 @@ def has_grid(bandit: RestlessBandit) -> bool:
         arm.num_states == 2 and arm.is_uncontrolled and not arm.pays_unpulled
         for arm in kinds_of(bandit).arms
     )
+
+
+def known_prior(prior: Prior) -> str:
+    """Return what a prior of `default_prior` holds possible, in words; of another prior, ""."""
+    if not isinstance(prior, IndependentPrior):
+        return ""
+    words = {_known_arm_prior(arm) for arm in {id(arm): arm for arm in prior.arms}.values()}
+    return "" if "" in words else ", or ".join(sorted(words))
+
+
+def _known_arm_prior(prior: ArmPrior | DirichletArmPrior) -> str:
+    if isinstance(prior, DirichletArmPrior):
+        given = [prior.active, 0 if prior.passive is None else prior.passive]
+        ones = all(np.all(table == 1) for table in given)
+        return "any chances in every row, pulled and not (Dirichlet laws with ones)" if ones else ""
+    chances = [(arm.active[0, 1], arm.active[1, 1]) for arm in prior.candidates]
+    grid = [(p01, p11) for p01 in LEVELS for p11 in LEVELS]
+    if len(chances) != len(grid) or not np.allclose(chances, grid) or np.ptp(prior.weights) > 0:
+        return ""
+    return f"a {len(LEVELS)} x {len(LEVELS)} grid of (p01, p11), each {LEVELS[0]} to {LEVELS[-1]}"
 
 
 def _remarks(bandit: World, learners: Sequence[LearnerLike], curve: RegretCurve) -> tuple[str, ...]:

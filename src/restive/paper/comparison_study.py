@@ -1,7 +1,8 @@
 """The study behind `restive compare`: learners on instances, like any other study.
 
 An instance is one of the zoo's, a problem of the user's own, whose arms then have a grid as prior,
-or each point of a study's sweep.
+or each point of a study's sweep. What a study says of learners, mappings, replications and the seed
+holds for the comparison.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ from restive.studies.work import prepared
 __all__ = ["HORIZON", "comparison_study"]
 
 HORIZON = 2000  # of a problem file, which says none
+REPLICATIONS = 200
+SAYING = ("learners", "policy_mappings", "replications", "seed")  # keys of a study that are kept
 
 
 def comparison_study(
     instances: Sequence[str],
     learners: Sequence[str] | None = None,
-    policy_mapping: str = "whittle",
+    policy_mapping: str | None = None,
     horizon: int | None = None,
-    replications: int = 200,
-    seed: int = 0,
+    replications: int | None = None,
+    seed: int | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Study:
     """Return the study of some learners on some instances.
@@ -48,23 +51,38 @@ def comparison_study(
     Parameters
     ----------
     instances
-        Names of zoo instances, and paths of problem files and studies.
+        Names of zoo instances, and paths of problem files and studies. What else is not given here
+        is what these studies say, where they do.
     learners
-        Names of learners; by default all that can play every instance.
+        Names of learners; else all that can play every instance.
     policy_mapping
-        What learners with a posterior play, and what regret is measured against.
+        What learners with a posterior play, and what regret is measured against; else "whittle".
     horizon
         Steps; by default each instance's own.
     replications, seed
-        Of every learner and instance.
+        Of every learner and instance; else 200 and 0.
     tell
-        Called with a line for each learner that is left out.
+        Called with a line for each study that says something, and each learner that is left out.
     """
-    found, horizons = list[str | Data](), set[int | None]()
+    given: Data = {
+        "learners": None if learners is None else [_learner(name) for name in learners],
+        "policy_mappings": None if policy_mapping is None else [mapping_name(policy_mapping)],
+        "replications": replications,
+        "seed": seed,
+    }
+    given = {key: value for key, value in given.items() if value is not None}
+    found, horizons, said = list[str | Data](), set[int | None](), dict[str, Data]()
     for name in instances:
-        for instance, own in _instances(name):
+        points, own_words = _instances(name)
+        said[name] = {key: value for key, value in own_words.items() if key not in given}
+        for instance, own in points:
             found.append(instance)
             horizons.add(own)
+    settings: Data = {"policy_mappings": ["whittle"], "replications": REPLICATIONS, "seed": 0}
+    settings |= _agreed(said) | given
+    for name, words in said.items():
+        if words:
+            tell(f"as {name} says: {_in_a_line(words)}; options of this command override that")
     if horizon is None and len(horizons) > 1:
         raise ProblemError(
             "a study's horizon on an instance of the zoo is not that of the others: say one for "
@@ -72,24 +90,20 @@ def comparison_study(
         )
     horizon = next(iter(horizons)) if horizon is None else horizon
     names = [each if isinstance(each, str) else str(each["name"]) for each in found]
-    mapping = mapping_name(policy_mapping)
 
     def study(chosen: Sequence[str | Data]) -> Study:
         who = f"{len(chosen)} learners" if len(chosen) > 1 else describe(learner_of(chosen[0]))
-        data = {
+        data = settings | {
             "title": f"{who} on {', '.join(names)}",
             "learners": list(chosen),
-            "policy_mappings": [mapping],
-            "replications": replications,
-            "seed": seed,
             "sweep": {"instance": found},
         }
         if horizon is not None:
             data["horizon"] = horizon
         return study_from_data(data)
 
-    if learners is not None:
-        chosen = [_learner(name) for name in learners]
+    if "learners" in settings:
+        chosen = settings["learners"]
         for each in chosen:
             _require_sees(each, study(["tsde"]))
         return study(chosen)
@@ -101,8 +115,8 @@ def comparison_study(
         try:
             require_sound(study([name]))
         except TooLargeError as error:
-            said = str(error).partition(f"{name} needs ")[2]
-            tell(f"{name} is left out: it needs {said}" if said else f"{name} is left out: {error}")
+            needs = str(error).partition(f"{name} needs ")[2].partition(", of")[0]  # how much
+            tell(f"{name} is left out: {f'it needs {needs}' if needs else error}")
         else:
             fitting.append(name)
     return study(fitting)
@@ -136,22 +150,51 @@ def _learner(text: str) -> str | Data:
     return table | {"name": found.name} if len(table) > 1 else found.name
 
 
-def _instances(name: str) -> list[tuple[str | Data, int | None]]:
+def _agreed(said: dict[str, Data]) -> Data:
+    """Return what studies say, unless one says this and another that."""
+    agreed: Data = {}
+    for words in said.values():
+        for key, value in words.items():
+            if agreed.setdefault(key, value) != value:
+                option = "--policy-mapping" if key == "policy_mappings" else f"--{key}"
+                raise ProblemError(
+                    f"{' and '.join(name for name in said if key in said[name])} have different "
+                    f"{key}: say those of the comparison with {option}"
+                )
+    return agreed
+
+
+def _in_a_line(said: Data) -> str:
+    """Write keys of a study with their values, for a person."""
+    words = []
+    for key, value in said.items():
+        each = [describe(learner_of(name)) for name in value] if key == "learners" else value
+        text = ", ".join(each) if isinstance(each, list) else f"{each:,}"
+        words.append(f"{key.replace('_', ' ')} {text}")
+    return "; ".join(words)
+
+
+def _instances(name: str) -> tuple[list[tuple[str | Data, int | None]], Data]:
     """Return what a name stands for: a zoo instance, or what a file of the user's holds.
 
-    Beside each is the horizon that it has from elsewhere, if it has.
+    Beside each is the horizon that it has from elsewhere, if it has; beside all what a study says
+    of the whole comparison.
     """
     if name in zoo.names():
-        return [(name, None)]
+        return [(name, None)], {}
     path = Path(name)
     if path.suffix != ".toml" and not path.exists():
         raise ProblemError(
             f"unknown instance {name!r}; {suggestion(name, zoo.names())}; or name a TOML file, of "
             "a problem or a study"
         )
-    if "arm" in parse_toml(read_text(path)):
-        return [(_of_problem(path.stem, load_any_problem(path)), None)]
-    return list(_of_study(path.stem, load_study(path)))
+    written = parse_toml(read_text(path))
+    if "arm" in written:
+        return [(_of_problem(path.stem, load_any_problem(path)), None)], {}
+    study = load_study(path)
+    checked = {**study.data, "replications": study.replications}
+    said = {key: checked[key] for key in SAYING if key in written}
+    return list(_of_study(path.stem, study)), said
 
 
 def _of_problem(name: str, bandit: RestlessBandit | ChangingBandit) -> Data:
@@ -188,7 +231,7 @@ def _candidates(arm: Arm) -> list[Data]:
 
 
 def _of_study(name: str, study: Study) -> Iterator[tuple[str | Data, int | None]]:
-    """Yield the points of a study's sweep; learners and mappings are those of the comparison."""
+    """Yield the points of a study's sweep."""
     points: dict[str, CaseSettings] = {case.point: case.settings for case in study.cases}
     for point, settings in points.items():
         if isinstance(settings.instance, str):

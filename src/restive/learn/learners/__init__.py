@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from restive.arguments import suggestion
+from restive.arguments import known_name, suggestion
 from restive.errors import ProblemError
 from restive.learn.learners.base import Compiled, Learner, Own, Relative, Rules, nothing_to_forget
 from restive.learn.learners.beta_bernoulli import BetaBernoulli
@@ -120,10 +120,10 @@ def learner_of(value: Any) -> Learner:
 
 
 def learner(name: str, **options: Any) -> Learner:
-    """Return the learner with this name; hyphens are as good as underscores."""
+    """Return the learner with this name, as `known_name` takes it."""
     if not isinstance(name, str):
         raise ProblemError(f"a learner's name must be text, got {name!r:.60}")
-    known = name.replace("-", "_")
+    known = known_name(name, LEARNERS)
     if known not in LEARNERS:
         raise ProblemError(f"unknown learner {name!r}; {suggestion(known, LEARNERS)}")
     made = LEARNERS[known]

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import shown, suggestion
+from restive.arguments import known_name, shown, suggestion
 from restive.errors import ProblemError
 from restive.plan.policies.base import Policy, index_policy
 from restive.plan.policies.best_fixed import best_fixed, fixed_rewards, fixed_table
@@ -96,10 +96,10 @@ def policy_mappings() -> tuple[PolicyMapping, ...]:
 
 
 def mapping_name(name: str) -> str:
-    """Return the registered spelling of a mapping's name; hyphens are as good as underscores."""
+    """Return the registered spelling of a mapping's name."""
     if not isinstance(name, str):
         raise ProblemError(f"a policy mapping's name must be text, got {name!r:.60}")
-    known = name.replace("-", "_")
+    known = known_name(name, _ROWS)
     if known not in _ROWS:
         raise ProblemError(f"unknown policy mapping {name!r}; {suggestion(known, _ROWS)}")
     return known
@@ -122,7 +122,7 @@ def as_policy(policy: Policy | str, bandit: RestlessBandit, **options: Any) -> P
     if not isinstance(policy, str):
         return policy
     require_bandit(bandit)
-    known = policy.replace("-", "_")
+    known = known_name(policy, (*_ROWS, *_UNKNOWING))
     if known in _ROWS:
         return _ROWS[known](bandit, **options)
     if known not in _UNKNOWING:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from restive.learn.learners.base import ignores_unpulled
+from restive.measure.compare import known_prior
 from restive.pages.page import render
 from restive.plan.policies.registry import mapping_title
 from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
@@ -75,6 +76,9 @@ def ranking_remarks(ranking: Ranking) -> list[str]:
     remarks = [blind_learners_hint(arms, blind)]
     if isinstance(bandit, RestlessBandit):
         remarks.append(fixed_arms_hint(bandit, {ranking.mapping: first.truth_reward}))
+    if isinstance(first.case.settings.instance, dict) and (known := known_prior(prior)):
+        begin = f"learners with a prior begin with {known}"
+        remarks.append(f"{begin}; for another prior compare a study with a [prior]")
     return [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
 
 
