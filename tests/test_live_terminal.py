@@ -292,7 +292,7 @@ def test_who_joins_or_leaves_wrongly_is_named_by_line_and_nothing_is_changed(cal
     with rs.LiveAgent.open("calls.db") as live:
         assert live.num_arms == 12
     said = restive("leave", "calls.db", "C1", "C2").stdout
-    assert said.startswith("2 clients left; if that was not meant: restive live return calls.db")
+    assert said.startswith("2 clients left; if that was not meant: restive live undo calls.db")
     restive("return", "calls.db", "C1", "C2")
 
 

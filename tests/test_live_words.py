@@ -123,7 +123,7 @@ def test_words_change_later_and_survive_snapshots_undo_rebuilds_and_copies(tmp_p
     shown = restive("live", "words", clinic.path, "arm=arm,arms=")
     nouns = "arm: arm, arms\npull: call, calls\ntick: week, weeks\nreward: adherent weeks\n"
     assert shown == nouns + (
-        "results: hung_up = 0, listened = 1, no_answer = a call of which nothing is known, "
+        "results: hung_up = 0, listened = 1, no_answer = a call without a result, "
         "wrong_number = leaves for ever\n"
     )
     assert "must be given as arm=patient" in refused("live", "words", clinic.path, "patient")
@@ -283,6 +283,8 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     said = [init("--words", "tick=week,reward=adherent weeks")]
     assert said == [
         "calls.db: 9 patients, 4 calls a week; week 0 begins 2026-11-16\nlearner: tsde\n"
+        "what results mean: hung_up = 0, listened = 1, no_answer = a call without a result, "
+        "wrong_number = leaves for ever\n"
         "the first list: restive live next calls.db --date 2026-11-16 --out list.csv\n"
     ]
 
@@ -351,8 +353,8 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     )
     assert "is before the start, 2026-11-16" in fails("next", "calls.db", "--date", "2025-01-01")
     assert (
-        "week 1 (2026-11-23): 0 of 4 results are in\n9 patients, 1 of them from the next list on\n"
-        in run("status", "calls.db")
+        "week 1 (2026-11-23): 0 of 4 results are in\n9 patients, 1 of them from the next list on; "
+        "1 left: P7\n" in run("status", "calls.db")
     )
     assert "8 calls in 2 weeks: 2 with a result (1 late)" in said[-1]
     assert "adherent weeks: 1.0, forecast " in said[-1]

@@ -163,7 +163,7 @@ class Settings:
     def meanings(self) -> str:
         """Say what each word in a results file means; "" where all of them are ours."""
         pull = self.words.pull
-        said = {UNSEEN: f"a {pull} of which nothing is known", NOT_PULLED: f"no {pull} made",
+        said = {UNSEEN: f"a {pull} without a result", NOT_PULLED: f"no {pull} made",
                 LEAVE: "leaves for ever"}  # fmt: skip
         known = {name: state for state, name in enumerate(self.states)} | self.outcomes
         return ", ".join(
