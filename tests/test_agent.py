@@ -689,3 +689,25 @@ def test_pulling_draws_nothing_and_beliefs_stay():
     assert agent._actor.memory.ints[DRAWS] == before
     agent.observe([0])
     assert agent._actor.memory.ints[DRAWS] == before + 1  # the coin for its reward
+
+
+def test_what_newcomers_hand_to_the_wrong_place_is_answered_with_the_right_one():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7, name="press")] * 2, 1)
+    agent = rs.TSDE(rs.grid_prior([0.3, 0.7], like=bandit), 1)
+    with pytest.raises(rs.errors.ProblemError) as caught:
+        rs.evaluate(bandit, agent)
+    assert str(caught.value).startswith("evaluate takes a policy, got Agent(")
+    assert str(caught.value).endswith("; for an agent use simulate or frequentist_regret")
+    with pytest.raises(rs.errors.ProblemError, match=r"0 to 1; an agent knows arms by number$"):
+        agent.explain("press")
+    with pytest.raises(rs.errors.ProblemError, match=r"0 to 1$"):
+        agent.explain(2)
+    world = rs.World(bandit)
+    pulled = world.pull(agent.select())
+    with pytest.raises(rs.errors.ProblemError, match=r"World.pull returns pass the first item$"):
+        agent.observe(pulled)
+    agent.observe(pulled[0])
+    three = rs.RestlessBandit([rs.Arm([[0.2, 0.4, 0.4]] * 3, rewards=[0, 1, 2])] * 2, 1)
+    for prior in (rs.beta_prior, lambda like: rs.grid_prior([0.2, 0.8], like=like)):
+        with pytest.raises(rs.errors.ProblemError, match=r"use dirichlet_prior\(like=bandit\)"):
+            prior(like=three)

@@ -224,6 +224,13 @@ def test_replay_says_once_what_is_the_same_for_all_policies(restive):
     assert "a week with 15.0 pulls; below, all arms count, pulled or not" in said
     assert "reward a week" in done.stdout
     assert "a step" not in done.stdout.split("In short")[0].split("┏")[1].split("┘")[0]
+    assert "the people change" in said.lower()
+    called = restive(
+        "replay", EXAMPLES / "outreach.csv", *OUTREACH, *words, *world, "--unit", "calls"
+    )
+    said = " ".join(called.stdout.split())
+    assert "15 calls a week; pulled arms of the log earned" in said
+    assert "a week with 15.0 calls; below" in said
 
 
 def test_replay_with_a_prior_of_the_same_log_says_so(restive):

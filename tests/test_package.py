@@ -273,6 +273,22 @@ def test_no_kernel_function_has_more_than_seven_parameters():
     assert not many
 
 
+def test_who_looks_for_a_name_in_the_wrong_module_is_told_the_right_one():
+    import restive as rs
+
+    for space, name, home in (
+        (rs, "whittle_index", "restive.policies.whittle_index"),
+        (rs.policies, "whittle", "restive.whittle"),
+        (rs, "ProblemError", "restive.errors.ProblemError"),
+        (rs.types, "mixing_time", "restive.theory.mixing_time"),
+    ):
+        with pytest.raises(AttributeError) as caught:
+            getattr(space, name)
+        assert str(caught.value).endswith(f"has no attribute {name!r}; did you mean {home}?")
+    with pytest.raises(AttributeError, match=r"^module 'restive' has no attribute 'nothing'$"):
+        _ = rs.nothing
+
+
 def test_the_version_is_that_of_the_installed_package():
     from importlib.metadata import version
 

@@ -309,9 +309,13 @@ def test_a_forest_shows_each_row_at_its_value_with_its_interval():
     assert axes.yaxis_inverted()  # the first is on top
 
 
-def test_words_of_a_forest_stand_beside_its_axis_on_the_row_of_their_mark():
-    rows = [row(3.0, name="a name that is rather long", text="3.0 (2.0 to 4.0)", place="1-2"),
-            row(7.0, name="b", text="7.0", place="1-2")]  # fmt: skip
+@pytest.mark.parametrize(
+    "number", ["3.0 (2.0 to 4.0)", "+114,635 ± 9,778", "+0.12 ± 0.07", "−85,557 ± 7,131"]
+)
+def test_words_of_a_forest_stand_beside_its_axis_on_the_row_of_their_mark(number):
+    """Digits and signs are wider than letters: "+114,635 ±" was cut off at the page's edge."""
+    rows = [row(3.0, name="a name that is rather long", text=number, place="1-2"),
+            row(7.0, name="b", text=number, place="1-2")]  # fmt: skip
     left, right = forest_margins(rows)
     with settings():
         made = Figure(figsize=(5, forest_height(rows) / 72))
@@ -352,6 +356,18 @@ def test_a_logarithmic_axis_has_two_ticks_at_least(ends):
 def test_rows_of_other_panels_are_on_the_axis_too():
     axes = forest([row(3.0)], among=[row(50.0)])
     assert axes.get_xlim()[1] > 51
+
+
+def test_ticks_of_a_forest_do_not_run_into_each_other():
+    with settings():
+        made = Figure(figsize=(5, 2))
+        axes = made.add_axes((0.3, 0.3, 0.4, 0.7))
+        draw_forest(axes, [row(85_557.0, 7131.0)], "linear", "label", references=[0.0])
+        made.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_visible()]
+    inside = [box for box in boxes if axes.bbox.x0 - 1 <= (box.x0 + box.x1) / 2 <= axes.bbox.x1 + 1]
+    assert len(inside) >= 2
+    assert all(one.x1 + 3 < other.x0 for one, other in pairwise(inside))
 
 
 def test_a_logarithmic_forest_cuts_an_interval_that_reaches_below_zero():

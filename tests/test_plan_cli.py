@@ -174,6 +174,37 @@ def test_a_question_that_looks_wrong_is_pointed_out_in_one_line(tmp_path, text, 
     assert (words in " ".join(run(path).split())) == hinted
 
 
+BEST_FIRST = """
+num_pulls = 1
+pay = "always"
+states = ["ok", "worn", "broken"]
+[[arm]]
+count = 4
+active = [[1, 0, 0], [1, 0, 0], [0.9, 0, 0.1]]
+passive = [[0.8, 0.2, 0], [0, 0.8, 0.2], [0, 0, 1]]
+rewards = [1, 0.7, 0]
+"""
+
+
+def test_states_that_are_listed_best_first_are_pointed_out(tmp_path):
+    """Arms begin in the last state, so those of this file begin broken."""
+    path = tmp_path / "machines.toml"
+    path.write_text(BEST_FIRST)
+    words = "state 'broken' pays less than 'ok', but is taken for the best"
+    assert words in run_json(path)["hint"]
+    assert " ".join(run(path).split()).count(f"note: {words}") == 1
+    path.write_text(BEST_FIRST.replace("rewards = [1, 0.7, 0]", "rewards = [0, 0.7, 0]"))
+    assert "taken for the best" not in run_json(path)["hint"]
+
+
+def test_arms_that_earn_nothing_by_themselves_are_said_to(tmp_path, small):
+    """They pay always, but stay broken until somebody comes."""
+    path = tmp_path / "machines.toml"
+    path.write_text(BEST_FIRST)
+    assert "The arms earn 0 by themselves: all of that comes from pulls." in run(path)
+    assert "by themselves" not in run(small)
+
+
 def test_the_schema_is_the_same_for_every_problem(small, tmp_path):
     """Where there is no number there is null, never NaN or Infinity, which are no JSON."""
     trap = tmp_path / "trap.toml"

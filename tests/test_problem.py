@@ -229,6 +229,8 @@ def test_a_bandit_needs_arms():
     assert refusal(rs.RestlessBandit, [], 1) == "a bandit needs at least one arm, got none"
     message = refusal(rs.RestlessBandit, [rs.gilbert_elliott(0.3, 0.7), HALF], 1)
     assert message == "arm 1: expected an Arm, got list"
+    message = refusal(rs.RestlessBandit, [(0.3, 0.7)], 1)
+    assert message == "arm 0: expected an Arm, got tuple; a channel is gilbert_elliott(p01, p11)"
 
 
 def test_numpy_integers_and_any_iterable_will_do():

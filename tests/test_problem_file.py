@@ -149,6 +149,10 @@ def test_unknown_keys_are_errors_with_a_suggestion(text, words):
         ("num_pulls = 1", "arm is missing: the file needs at least one [[arm]]"),
         ("num_pulls = 1\narm = []", "at least one arm"),
         ("num_pulls = 1\n[arm]\np01 = 0.3", "arm must be written as [[arm]], with two brackets"),
+        (
+            "num_pulls = 1\n[arm]\np01 = 0.3\n[arm]\np01 = 0.4",
+            "line 4: [arm] is there twice; where there may be several, each must be written as",
+        ),
         ("num_pulls = 1\narm = 3", "arm must be written as [[arm]]"),
         ("num_pulls = 1.5\n[[arm]]\np01 = 0.3\np11 = 0.7", "num_pulls must be a whole number"),
         ("num_pulls = true\n[[arm]]\np01 = 0.3\np11 = 0.7", "num_pulls must be a whole number"),
@@ -420,3 +424,14 @@ def test_tables_and_lists_that_are_nested_deeply(depth):
         for read in (rs.RestlessBandit.from_toml, study_from_toml):
             with pytest.raises(rs.errors.ProblemError, match="nested too deeply"):
                 read(text)
+
+
+def test_who_loads_an_instance_of_the_zoo_as_a_file_is_told_how(tmp_path):
+    with pytest.raises(rs.errors.ProblemError) as caught:
+        rs.load_problem("paper-frequentist")
+    hint = "; an instance of the zoo is zoo.load('paper-frequentist').bandit"
+    assert str(caught.value).endswith(hint)
+    for path in ("paper.toml", tmp_path / "paper", str(tmp_path)):
+        with pytest.raises(rs.errors.ProblemError) as caught:
+            rs.load_problem(path)
+        assert "zoo" not in str(caught.value)

@@ -216,6 +216,22 @@ def test_the_list_is_what_the_policy_selects_with_a_reason_each(problem, tmp_pat
     assert "pull 2 of 4 arms" in said
 
 
+def test_the_reason_names_a_state_that_the_arm_may_be_in(tmp_path):
+    """It said "now ok with a chance of 0%" of arms that stay broken until somebody comes."""
+    path = tmp_path / "machines.toml"
+    path.write_text(
+        'num_pulls = 1\npay = "always"\nstates = ["broken", "ok"]\n[[arm]]\nrewards = [0, 1]\n'
+        "count = 2\nactive = [[0, 1], [0, 1]]\npassive = [[1, 0], [0.2, 0.8]]\n"
+    )
+    picked = run("pick", path, "--out", tmp_path / "list.csv")
+    assert "now broken with a chance of 100%" in picked
+    seen = tmp_path / "last.csv"
+    seen.write_text("arm,state,ago\n0,ok,2\n1,ok,3\n")
+    picked = run("pick", path, "--sightings", seen, "--out", tmp_path / "list.csv")
+    assert "now ok with a chance of 64%" in picked
+    assert "A sighting is a pull" in " ".join(run("pick", "--help").replace("│", " ").split())
+
+
 def test_the_highest_index_comes_first(problem):
     bandit = rs.load_problem(problem)
     policy = rs.whittle(bandit)

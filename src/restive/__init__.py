@@ -28,10 +28,19 @@ def _homes_in(stub: str) -> dict[str, str]:
 
 def _imported(space: str, name: str, homes: dict[str, str]) -> Any:
     if name not in homes:
-        raise AttributeError(f"module {space!r} has no attribute {name!r}")
+        raise AttributeError(f"module {space!r} has no attribute {name!r}{_elsewhere(name)}")
     home = vars(import_module(homes[name]))
     # what a module does not have is a module below it, such as `errors`
     return home[name] if name in home else import_module(f"{homes[name]}.{name}")
+
+
+def _elsewhere(name: str) -> str:
+    """Say where a name is that somebody looks for in the wrong module."""
+    found = [f"restive.{name}"] if name in _HOMES else []
+    found += [f"{each.__name__}.{name}" for each in _SPACES if name in each.__all__]
+    if name in import_module("restive.errors").__all__:
+        found.append(f"restive.errors.{name}")
+    return f"; did you mean {' or '.join(found)}?" if found else ""
 
 
 class _Namespace(ModuleType):
@@ -58,7 +67,8 @@ policies = _Namespace(
 theory = _Namespace("theory", "Beliefs, the paper's bounds and its regret decomposition.")
 registry = _Namespace("registry", "Learners and mappings by name, and how to enter your own.")
 zoo = _Namespace("zoo", "Named instances, and where their numbers come from.")
-for _space in (types, policies, theory, registry, zoo):  # for `from restive.types import Agent`
+_SPACES = (types, policies, theory, registry, zoo)
+for _space in _SPACES:  # for `from restive.types import Agent`
     sys.modules[_space.__name__] = _space
 
 _HOMES = _homes_in("__init__.pyi")

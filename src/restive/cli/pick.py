@@ -33,7 +33,8 @@ def pick(
         Path | None,
         typer.Option(
             help="CSV file with columns arm, state, ago (steps since), or arms.csv of `restive "
-            "fit`; arms that are not in it were not seen lately, but those always seen must be.",
+            "fit`; arms that are not in it were not seen lately, but those always seen must be. "
+            "A sighting is a pull: the arm then moved by its `active` matrix.",
             show_default=False,
         ),
     ] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import asdict
 from math import isfinite
@@ -27,6 +28,7 @@ from restive.cli.log_options import (
     States,
     Step,
     Time,
+    Unit,
     Zone,
     doubt_rows,
     finite,
@@ -87,6 +89,7 @@ def replay(
     worlds: Annotated[
         int, typer.Option(min=20, help="Number of worlds drawn from the model.")
     ] = 200,
+    unit: Unit = "pulls",
     reward: RewardWords = "reward",
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -101,7 +104,7 @@ def replay(
     from restive.logs.replay import replay_log
     from restive.logs.replay_words import replay_sentence
 
-    units = units_of("pulls", checked_text(reward, "--reward"), step, arm)
+    units = units_of(checked_text(unit, "--unit"), checked_text(reward, "--reward"), step, arm)
     world = asked_world(controlled, pay, ask=False)
     kinds: Any = None if prior is None else load_prior(prior)
     with bar(f"replaying {log.name}") as progress:
@@ -181,13 +184,16 @@ def _print_replay(played: Replay, units: Units, pulled_alone: bool) -> None:
         known = isfinite(p.per_step)
         ends = "" if not known or p.low == p.high else f"{p.low:.4f} to {p.high:.4f}"
         rows.append([p.policy, f"{p.per_step:.4f}" if known else "-", ends, p.kind, p.note])
-    logged = f"{played.logged_per_step:.4f} a {units.step} with {played.logged_pulls:.1f} pulls"
+    logged = (
+        f"{played.logged_per_step:.4f} a {units.step} with {played.logged_pulls:.1f} {units.pulls}"
+    )
     earned = f"the log earned {logged}"
     if pulled_alone:
         earned = f"pulled arms of the log earned {logged}; below, all arms count, pulled or not"
     print_table(
         f"{counted(played.num_steps, units.step)} from {played.log.label(played.split)}, "
-        f"{counted(played.num_pulls, 'pull')} a {units.step}; {earned}",
+        f"{played.num_pulls:,} {units.pull if played.num_pulls == 1 else units.pulls} a "
+        f"{units.step}; {earned}",
         ("policy", f"reward a {units.step}", "95%", "known how", "note"),
         rows,
         words=("policy", "known how"),
@@ -197,4 +203,6 @@ def _print_replay(played: Replay, units: Units, pulled_alone: bool) -> None:
     for why, who in refused.items():
         if len(who) > 1:
             notes.append(f"refused, by matched pulls, for {', '.join(who)}: {why}")
-    print_lines([played.forgetting_sentence, *notes])
+    # the replay wrote it without the nouns of whoever asks
+    changes = re.sub(r"\b([Tt]he) arms\b", rf"\1 {units.arms}", played.forgetting_sentence)
+    print_lines([changes, *notes])

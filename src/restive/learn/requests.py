@@ -20,7 +20,8 @@ IntArray = NDArray[np.int64]
 def checked_arm(k: Any, num_arms: int) -> int:
     """Return an arm's number, or raise."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < num_arms:
-        raise ProblemError(f"arm {shown(k)} is not one of the arms 0 to {num_arms - 1}")
+        names = "; an agent knows arms by number" if isinstance(k, str) else ""
+        raise ProblemError(f"arm {shown(k)} is not one of the arms 0 to {num_arms - 1}{names}")
     return int(k)
 
 
@@ -103,4 +104,8 @@ def _array(values: ArrayLike, what: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError:  # lists of different lengths
-        raise ProblemError(f"{what} must be a list of whole numbers, got {shown(values)}") from None
+        pulled = isinstance(values, tuple) and isinstance(values[0], np.ndarray)
+        hint = "; of what World.pull returns pass the first item" if pulled else ""
+        raise ProblemError(
+            f"{what} must be a list of whole numbers, got {shown(values)}{hint}"
+        ) from None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from restive.pages.looks import LIGHT, look
 
 __all__ = [
+    "TICKS",
     "Dotted",
     "Line",
     "Scale",

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from restive.pages.axes import Scale, set_axis
+from restive.pages.axes import TICKS, Scale, set_axis, tick_text
 from restive.pages.looks import LIGHT, look
 
 __all__ = ["Row", "draw_forest", "forest_height", "forest_margins", "hides_a_row"]
@@ -24,6 +24,8 @@ ENDS = 46.0  # points of height of the axis below
 CROWDED = 0.06  # share of a linear axis below which a row's distance from zero is hard to see
 MARGIN = 0.04  # of an axis, beyond the outermost interval
 LETTER = 6.9  # points of width
+DIGIT = 8.0
+OTHERS = {"+": 10.5, "−": 10.5, "±": 10.5, "%": 12.0, ",": 4.0, ".": 4.0, " ": 4.0}
 LONGEST_NAME, LONGEST_NUMBER = 17, 13  # letters in a line
 GAP = 8.0  # points between words and the axis
 
@@ -46,8 +48,9 @@ class Row:
 def forest_margins(rows: Sequence[Row]) -> tuple[float, float]:
     """Return the points that names and numbers take, left and right of the axis."""
     names = max(_widest(row.name, LONGEST_NAME) for row in rows)
-    numbers = max(_widest(row.text, LONGEST_NUMBER) for row in rows)
-    return _indent(rows) + LETTER * names + GAP, LETTER * numbers + GAP
+    lines = [line for row in rows for line in _folded(row.text, LONGEST_NUMBER).splitlines()]
+    numbers = max(map(_length, lines), default=0.0)
+    return _indent(rows) + LETTER * names + GAP, numbers + GAP
 
 
 def forest_height(rows: Sequence[Row]) -> float:
@@ -78,17 +81,19 @@ def draw_forest(
     About zero, a logarithmic axis is linear as far as the narrowest interval is wide.
     """
     axes.set_xlabel(label)
-    _set_axis(axes, [*rows, *among], scale, about_zero, references)
+    every = [*rows, *among]
+    width, _ = axes.get_figure().get_size_inches() * 72
+    wide = axes.get_position().width * width  # points
+    _set_axis(axes, every, scale, about_zero, references)
     axes.yaxis.set_visible(False)
     axes.spines["left"].set_visible(False)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     for value in references:
         axes.axvline(value, color=LIGHT["mute"], linewidth=1)
     if scale == "linear":
+        longest = max(_length(tick_text(tick)) for tick in axes.get_xticks())
+        axes.locator_params(axis="x", nbins=max(1, min(TICKS, int(wide / (longest + GAP)))))
         _set_ticks(axes, [value for value in references if value])
-    every = [*rows, *among]
-    width, _ = axes.get_figure().get_size_inches() * 72
-    wide = axes.get_position().width * width  # points
     left = -forest_margins(every)[0] / wide
     for at, row in enumerate(rows):
         _draw_row(axes, at, row)
@@ -124,6 +129,11 @@ def _folded(text: str, letters: int) -> str:
 
 def _widest(text: str, letters: int) -> int:
     return max(map(len, _folded(text, letters).splitlines()), default=0)
+
+
+def _length(number: str) -> float:
+    """Points that a number takes: digits and signs are wider than the letters of a name."""
+    return sum(OTHERS.get(letter, DIGIT) for letter in number)
 
 
 def _indent(rows: Sequence[Row]) -> float:

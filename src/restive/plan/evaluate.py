@@ -162,6 +162,11 @@ def told_ages(kinds: Kinds, policy: Policy, max_elapsed: int | None) -> IntArray
 
 def require_same_shape(bandit: RestlessBandit, policy: Policy) -> None:
     """Raise where the policy was made for another number of arms, pulls or states."""
+    if callable(getattr(policy, "observe", None)):  # it learns, so it is no function of the state
+        raise ProblemError(
+            f"evaluate takes a policy, got {policy!r:.60}; for an agent use simulate or "
+            "frequentist_regret"
+        )
     if not callable(getattr(policy, "select", None)):
         raise ProblemError(
             f"expected a policy, such as whittle(bandit), or an object with select(state); got "

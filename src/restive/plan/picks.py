@@ -111,6 +111,8 @@ def _pick(place: int, k: int, arm: Arm, state: BeliefState, index: float | None)
     said = "not seen lately"
     if seen:
         said = f"last seen {_state(arm, last)}, {counted(ago, 'step')} ago"
+    if f"{chances[best]:.0%}" == "0%":  # that would say nothing of what it is
+        best = int(np.argmax(chances))
     now = f"now {_state(arm, best)} with a chance of {chances[best]:.0%}"
     if arm.always_seen:
         said, now = "seen in every step", f"now {_state(arm, last)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from restive.plan.policies.registry import mapping_title
 from restive.plan.recommendation import ERRORS, Gain, Recommendation, arm_names, last_states
-from restive.problem.bandit import RestlessBandit, always_seen
+from restive.problem.bandit import RestlessBandit, always_seen, kinds_of
 
 __all__ = ["gain_in_words", "percent", "recommendation_sentences"]
 
@@ -45,6 +45,8 @@ def recommendation_sentences(found: Recommendation, bandit: RestlessBandit) -> l
             f"Of that, {own:.4f} comes without any pull; pulls add "
             f"{found.average_reward - own:.4f}{where}."
         )
+    elif any(arm.pays_unpulled for arm in kinds_of(bandit).arms):
+        lines.append("The arms earn 0 by themselves: all of that comes from pulls.")
     which = arm_names(bandit, found.first)
     noun = "arm" if len(found.first) == 1 else "arms"
     tied = "; others are nearly as good" if found.nearly else ""

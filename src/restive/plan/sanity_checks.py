@@ -1,4 +1,4 @@
-"""Sanity checks of a problem: do arms count while they are not pulled, and was that said?"""
+"""Sanity checks of a problem: do arms count while not pulled, are states in order?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from restive.plan.policies.best_fixed import best_fixed
 from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit, kinds_of
 
-__all__ = ["blind_learners_hint", "fixed_arms_hint"]
+__all__ = ["best_first_hint", "blind_learners_hint", "fixed_arms_hint"]
 
 NO_MORE = 1e-6  # relative: a policy that earns this much more than fixed arms is no better
 
@@ -44,6 +44,19 @@ def fixed_arms_hint(bandit: RestlessBandit, rewards: Mapping[str, tuple[float, f
         "a fixed set of arms is best, since only pulled arms pay; if arms also count while not "
         'pulled, set passive_rewards, or pay = "always"'
     )
+
+
+def best_first_hint(bandit: RestlessBandit) -> str:
+    """Say so where the states of an arm seem to be listed best first."""
+    for arm in kinds_of(bandit).arms:
+        less = arm.rewards[-1] < arm.rewards[0]
+        if less and arm.passive_rewards[-1] <= arm.passive_rewards[0]:
+            first, last = arm.state_name(0), arm.state_name(arm.num_states - 1)
+            return (
+                f"state {last!r} pays less than {first!r}, but is taken for the best, in which "
+                "arms begin: list states worst first"
+            )
+    return ""
 
 
 def blind_learners_hint(arms: Iterable[Arm], learners: Sequence[str]) -> str:

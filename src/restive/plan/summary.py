@@ -31,7 +31,7 @@ from restive.plan.policies.registry import policy_mappings
 from restive.plan.policies.whittle import WhittleIndex, whittle_index
 from restive.plan.recommendation import Earned, Recommendation, recommend
 from restive.plan.relaxation import Relaxation, relaxed
-from restive.plan.sanity_checks import fixed_arms_hint
+from restive.plan.sanity_checks import best_first_hint, fixed_arms_hint
 from restive.plan.solved_run import MAX_STATES
 from restive.plan.subsidy import checked_discount
 from restive.problem.arm import arm_label, replaced_seen
@@ -351,7 +351,8 @@ def _hint(bandit: RestlessBandit, policies: list[PolicySummary]) -> str:
         for policy in policies
         if policy.average_reward is not None
     }
-    return fixed_arms_hint(bandit, values) if "best_fixed" in values else ""
+    fixed = fixed_arms_hint(bandit, values) if "best_fixed" in values else ""
+    return "; ".join(filter(None, (best_first_hint(bandit), fixed)))
 
 
 def _recommendation(

@@ -64,7 +64,10 @@ class RestlessBandit:
         arms = tuple(arms)
         for k, arm in enumerate(arms):
             if not isinstance(arm, Arm):
-                raise ProblemError(f"arm {k}: expected an Arm, got {type(arm).__name__}")
+                pair = isinstance(arm, tuple | list) and len(arm) == 2
+                pair = pair and all(isinstance(chance, int | float) for chance in arm)
+                hint = "; a channel is gilbert_elliott(p01, p11)" if pair else ""
+                raise ProblemError(f"arm {k}: expected an Arm, got {type(arm).__name__}{hint}")
         object.__setattr__(self, "arms", arms)
         object.__setattr__(self, "num_pulls", checked_num_pulls(num_pulls, len(arms)))
 

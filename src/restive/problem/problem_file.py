@@ -25,9 +25,11 @@ Files with [[change]] tables, of arms that change, are read by `changing_file`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,12 +54,19 @@ PROBLEM_KEYS = ("num_pulls", "pay", "seen", "states", "arm")
 STUDY_KEYS = ("problem", "prior", "sweep", "instance", "learners")  # some that no problem has
 NEEDED = {"num_pulls": "num_pulls = ...", "arm": "at least one [[arm]]"}
 PAY = ("pulled", "always")  # when arms pay their rewards, unless they say otherwise
+NAME = re.compile(r"[A-Za-z][\w-]*")  # no path of a file, more likely an instance of the zoo
 FILE = "the problem"  # how checks begin their messages that are about no arm
 
 
 def load_problem(path: str | PathLike[str]) -> RestlessBandit:
     """Read a problem from a TOML file; all mistakes are reported at once, each with its line."""
-    text = read_text(path)
+    try:
+        text = read_text(path)
+    except ProblemError as error:
+        if isinstance(path, str) and NAME.fullmatch(path) and not Path(path).exists():
+            hint = f"; an instance of the zoo is zoo.load({path!r}).bandit"
+            raise ProblemError(f"{error}{hint}") from None
+        raise
     try:
         return problem_from_toml(text)
     except ProblemError as error:

@@ -32,6 +32,7 @@ TOO_DEEP = f"brackets or tables are nested too deeply (more than {DEEPEST} in on
 BYTE_ORDER_MARK = "\ufeff"  # with which some editors on Windows begin a file
 HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 KEY = re.compile(r"^\s*([\w.\"'-]+(?:\s*\.\s*[\w\"'-]+)*)\s*=")
+TWICE = re.compile(r"Cannot declare \((.*)\) twice \(at line (\d+), .*\)")  # as tomllib says it
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 Place = tuple[str | int, ...]
@@ -60,6 +61,12 @@ def parse_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ProblemError(TOO_DEEP) from None
     except ValueError as error:  # also numbers with thousands of digits
+        if twice := TWICE.fullmatch(str(error)):
+            name = ".".join(re.findall(r"'([^']*)'", twice[1]))
+            raise ProblemError(
+                f"line {twice[2]}: [{name}] is there twice; where there may be several, each must "
+                f"be written as [[{name}]], with two brackets"
+            ) from None
         blank = "; a name with a blank needs quotes" if "'=' after a key" in str(error) else ""
         raise ProblemError(f"not valid TOML: {error}{blank}") from None
     require_shallow(data)

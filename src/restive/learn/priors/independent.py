@@ -286,7 +286,10 @@ def uniform_prior(bandit: RestlessBandit) -> IndependentPrior:
 def _require_channels(bandit: RestlessBandit, kind: str) -> None:
     """Raise unless a bandit's arms have two states and move alike pulled or not."""
     require_bandit(bandit, "like")
-    others = "use spread_prior or a DirichletArmPrior, or list candidates in an ArmPrior"
+    others = (
+        "use dirichlet_prior(like=bandit), spread_prior or a DirichletArmPrior, or list candidates "
+        "in an ArmPrior"
+    )
     for k, arm in enumerate(bandit.arms):
         if arm.num_states != 2:
             raise ProblemError(

@@ -9,8 +9,9 @@ from restive.learn.learners.base import ignores_unpulled
 from restive.measure.compare import known_prior
 from restive.pages.page import render
 from restive.plan.policies.registry import mapping_title
-from restive.plan.sanity_checks import blind_learners_hint, fixed_arms_hint
+from restive.plan.sanity_checks import best_first_hint, blind_learners_hint, fixed_arms_hint
 from restive.problem.bandit import RestlessBandit
+from restive.problem.changing import first_phase
 from restive.studies.paired_differences import LEAST_REPLICATIONS, Ranking
 from restive.studies.report.charts import learner_title
 from restive.studies.report.numbers import at_end, with_half_width
@@ -76,9 +77,12 @@ def ranking_remarks(ranking: Ranking) -> list[str]:
     remarks = [blind_learners_hint(arms, blind)]
     if isinstance(bandit, RestlessBandit):
         remarks.append(fixed_arms_hint(bandit, {ranking.mapping: first.truth_reward}))
-    if isinstance(first.case.settings.instance, dict) and (known := known_prior(prior)):
-        begin = f"learners with a prior begin with {known}"
-        remarks.append(f"{begin}; for another prior compare a study with a [prior]")
+    if isinstance(first.case.settings.instance, dict):  # of the user's own
+        if bandit is not None:
+            remarks.append(best_first_hint(first_phase(bandit)))
+        if known := known_prior(prior):
+            begin = f"learners with a prior begin with {known}"
+            remarks.append(f"{begin}; for another prior compare a study with a [prior]")
     return [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
 
 
