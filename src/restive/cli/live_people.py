@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from restive.arguments import suggestion
 from restive.cli.asking import go_on
 from restive.cli.live_init import COMMAND_LINE, By
 from restive.cli.live_places import OTHERS, AsJson, File, opened, way_back
@@ -114,6 +113,8 @@ def _ask_of_many(agent: LiveAgent, names: list[str]) -> None:
 
 def _is_file(names: list[str]) -> bool:
     """Whether what is named is a file: a slip in its name must not be taken for a person's."""
+    from restive.arguments import suggestion
+
     if len(names) != 1:
         return False
     path = Path(names[0])
