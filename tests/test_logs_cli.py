@@ -151,8 +151,9 @@ def test_rows_for_everyone_are_no_pulls(restive, tmp_path):
     columns = ["--time", "at", "--arm", "who", "--state", "ok", "--unit", "calls"]
     done = restive("fit", log, *columns, "--pulls", 2)
     assert "note: all rows count as calls, 8 a step, and this is for 2; if a column" in done.stderr
-    assert "name the column that tells with --pulled" in done.stderr
-    assert "the log has 8 pulls" in restive("replay", log, "--pulls", 2, *columns[:6]).stderr
+    assert "tells which were, name it with --pulled" in done.stderr
+    replayed = restive("replay", log, "--pulls", 2, *columns[:6])
+    assert "all rows count as pulls, 8 a step" in replayed.stderr
     assert restive("fit", log, *columns, "--pulls", 5).stderr == ""
     done = restive("fit", log, *columns)
     assert "calls a step: 1, since the log does not tell" in done.stdout

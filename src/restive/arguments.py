@@ -6,12 +6,11 @@ import difflib
 import os
 import re
 from collections.abc import Iterable
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from secrets import randbits
 from typing import Any
-
-import numpy as np
 
 from restive.errors import ProblemError, TooLargeError
 
@@ -71,13 +70,14 @@ def one_line(full: str, short: str) -> str:
 
 def checked_count(value: Any, what: str, least: int = 1, most: int = MOST) -> int:
     """Return a whole number from `least` to `most`, or raise."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if isinstance(value, bool) or not isinstance(value, Integral):  # numpy's too
         raise ProblemError(f"{what} must be a whole number, got {shown(value)}")
-    if value < least:
+    number = int(value)
+    if number < least:
         raise ProblemError(f"{what} must be at least {least}, got {value}")
-    if value > most:
+    if number > most:
         raise ProblemError(f"{what} must be at most {most:,}, got {value!s:.60}")
-    return int(value)
+    return number
 
 
 def require_memory(size: int, what: str, advice: str) -> None:
@@ -110,7 +110,7 @@ def checked_text(text: Any, what: str) -> str:
 
 def checked_seed(seed: Any) -> int:
     """Return a seed in [0, 2^64), or raise."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 2**64:
         raise ProblemError(f"seed must be a whole number from 0 to 2^64 - 1, got {shown(seed)}")
     return int(seed)
 
