@@ -378,7 +378,7 @@ def test_a_clock_on_the_wall_follows_the_calendar():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rs.Clock.wall("tomorrow", "P1D"), "start must be a date such as 2026-11-16"),
+        (lambda: rs.Clock.wall("tomorrow", "P1D"), "start must be year-month-day, such as"),
         (lambda: rs.Clock.wall("2026-11-16", "P1M"), "period must be a length of time such as"),
         (lambda: rs.Clock.wall("2026-11-16", "P0D"), "period must be"),
         (lambda: rs.Clock.wall("2026-11-16", "P1D", "Mars"), "zone 'Mars' is not known"),

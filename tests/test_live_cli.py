@@ -168,7 +168,7 @@ def test_people_join_and_leave(folder):
     Path("gone.csv").write_text("arm\nP0\nP1\n")
     assert (
         restive("live", "leave", "calls.db", "gone.csv")
-        == "2 arms left; if that was not meant: restive live return calls.db NAME\n"
+        == "2 arms left; if that was not meant: restive live undo calls.db\n"
     )
     restive("live", "next", "calls.db", "--tick", 5)
     with rs.LiveAgent.open("calls.db") as live:

@@ -452,7 +452,7 @@ def test_bad_input_changes_nothing(path):
         (lambda: live.forget(-1), "before"),
         (lambda: live.forget(1.5), "before"),
         (lambda: live.forget("2026-01-01"), "before the start, 2026-11-16"),
-        (lambda: live.forget("soon"), "must be a date"),
+        (lambda: live.forget("soon"), "must be year-month-day"),
     ]:
         with pytest.raises(RestiveError, match=said) as error:
             call()

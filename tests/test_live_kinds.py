@@ -112,7 +112,8 @@ def test_init_learns_kinds(tmp_path):
     assert "learner: mean_index, kinds learnt as you go" in said
     assert "assumed: a pull makes no arm worse; if it may, say --may-hurt" in said
     assert "if pulls tire arms, a list in turn may do better" in said
-    assert "each arm is seen once in 4 ticks; which learner suits depends" in said
+    assert "each arm is seen about once in 4 ticks: this learner suits if no more than 22" in said
+    assert "are to come; else say --learner 'tsde(draws=16)'" in said
     live = LiveAgent.open(tmp_path / "a.db")
     assert live.settings.learner == LEARNER
     assert live.settings.rest == 1

@@ -242,7 +242,7 @@ def test_arms_pulled_instead_are_learned_from(path):
         live.record({}, instead={others[0]: 0})
     with pytest.raises(RefusedError, match="it was among those decided"):
         live.record({}, instead={decision.arms[0]: 1})
-    with pytest.raises(RefusedError, match="needs a state"):
+    with pytest.raises(RefusedError, match="leave this row out"):
         live.record({}, instead={others[2]: "unseen"})
     live.decide()
     agent = rs.TSDE(PRIORS["equal"](6), 2, seed=3, start=rs.BeliefState([1] * 6, [LONG_AGO] * 6))

@@ -292,7 +292,7 @@ def test_who_joins_or_leaves_wrongly_is_named_by_line_and_nothing_is_changed(cal
     with rs.LiveAgent.open("calls.db") as live:
         assert live.num_arms == 12
     said = restive("leave", "calls.db", "C1", "C2").stdout
-    assert said.startswith("2 clients left; if that was not meant: restive live return calls.db")
+    assert said.startswith("2 clients left; if that was not meant: restive live undo calls.db")
     restive("return", "calls.db", "C1", "C2")
 
 
@@ -319,8 +319,8 @@ def test_a_date_in_another_form_says_which_is_read_and_when_none_is_needed(calls
     with pytest.raises(ProblemError) as error:
         restive("record", "calls.db", "r.csv")
     assert str(error.value).endswith(
-        "date must be a date such as 2026-11-16, got '16.11.2026'; where a column 'week' has the "
-        "number, no date is needed"
+        "date must be year-month-day, such as 2026-11-16, got '16.11.2026'; where a column 'week' "
+        "has the number, no date is needed"
     )
 
 
@@ -404,8 +404,8 @@ def test_time_that_goes_back_and_a_list_that_was_undone(calls):
     results("r.csv", [f"2360,{a},engaged", f"2359,{a},engaged"], "week,client,outcome")
     with pytest.raises(RestiveError) as error:
         restive("record", "calls.db", "r.csv")
-    assert "the list of week 2360 was undone; the last decision is of week 0" in str(error.value)
-    assert "week 2359 is not decided yet; the last decision is of week 0" in str(error.value)
+    assert "week 2360 (2072-02-08) was undone; the last decision is of week 0" in str(error.value)
+    assert "week 2359 (2072-02-01) is not decided yet; the last" in str(error.value)
 
 
 def test_a_rebuilt_file_is_given_a_name_that_is_free(calls):

@@ -121,7 +121,11 @@ def test_words_change_later_and_survive_snapshots_undo_rebuilds_and_copies(tmp_p
         assert new.check() == new.status().events
     (tmp_path / "new.db").unlink()  # so the old one goes on
     shown = restive("live", "words", clinic.path, "arm=arm,arms=")
-    assert shown == "arm: arm, arms\npull: call, calls\ntick: week, weeks\nreward: adherent weeks\n"
+    nouns = "arm: arm, arms\npull: call, calls\ntick: week, weeks\nreward: adherent weeks\n"
+    assert shown == nouns + (
+        "results: hung_up = 0, listened = 1, no_answer = a call without a result, "
+        "wrong_number = leaves for ever\n"
+    )
     assert "must be given as arm=patient" in refused("live", "words", clinic.path, "patient")
 
 
@@ -279,6 +283,8 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     said = [init("--words", "tick=week,reward=adherent weeks")]
     assert said == [
         "calls.db: 9 patients, 4 calls a week; week 0 begins 2026-11-16\nlearner: tsde\n"
+        "what results mean: hung_up = 0, listened = 1, no_answer = a call without a result, "
+        "wrong_number = leaves for ever\n"
         "the first list: restive live next calls.db --date 2026-11-16 --out list.csv\n"
     ]
 
@@ -321,8 +327,8 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     for text, message in (
         ("patient,outcome\nP99,listened\n", "line 2: patient 'P99': there is no patient 'P99'"),
         ("patient,outcome\nP1,asleep\n", "line 2: patient 'P1': unknown outcome 'asleep'"),
-        ("patient,outcome,week\nP1,listened,9\n", "week 9 is not decided yet; the last decision"),
-        ("patient,outcome,date\nP1,listened,23.11.2026\n", "date must be a date such as"),
+        ("patient,outcome,week\nP1,listened,9\n", "week 9 (2027-01-18) is not decided yet"),
+        ("patient,outcome,date\nP1,listened,23.11.2026\n", "date must be year-month-day, such as"),
         ("patient,outcome,date\nP1,listened,2026-11-23T00:00+01:00\n", "leave out the offset"),
         ("patient,outcome,week\nP1,listened,one\n", "week must be a whole number"),
         ("name,outcome\nP1,listened\n", "there is no column 'patient'"),
@@ -347,8 +353,8 @@ def test_an_operators_day_has_no_word_of_ours(folder):
     )
     assert "is before the start, 2026-11-16" in fails("next", "calls.db", "--date", "2025-01-01")
     assert (
-        "week 1 (2026-11-23): 0 of 4 results are in\n9 patients, 1 of them from the next list on\n"
-        in run("status", "calls.db")
+        "week 1 (2026-11-23): 0 of 4 results are in\n9 patients, 1 of them from the next list on; "
+        "1 left: P7\n" in run("status", "calls.db")
     )
     assert "8 calls in 2 weeks: 2 with a result (1 late)" in said[-1]
     assert "adherent weeks: 1.0, forecast " in said[-1]

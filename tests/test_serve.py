@@ -313,7 +313,7 @@ def test_a_decision_is_asked_for_by_its_date(clinic):
     assert (again.status_code, again.json()) == (200, made.json())
     before = clinic.live.events()
     for body, status, words in (
-        ({"date": "18.11.2026"}, 422, "date must be a date such as 2026-11-16, got '18.11.2026'"),
+        ({"date": "18.11.2026"}, 422, "year-month-day, such as 2026-11-16, got '18.11.2026'"),
         ({"date": "2026-11-18T00:00+05:30"}, 422, "leave out the offset"),
         ({"date": "2025-01-01"}, 422, "is before the start, 2026-11-16"),
         ({"date": "2026-11-23", "tick": 1}, 422, "give the week's number or its date, not both"),

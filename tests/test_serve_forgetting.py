@@ -81,7 +81,7 @@ def test_a_memory_is_set_and_undone(site):
         ("forget", {"before": 2, "all": True}, 422, "all"),
         ("forget", {"before": 900}, 422, "has no list yet"),
         ("forget", {"before": 0}, 422, "nothing was seen before week 0"),
-        ("forget", {"before": "soon"}, 422, "must be a date"),
+        ("forget", {"before": "soon"}, 422, "must be year-month-day"),
         ("forget", {"before": 2, "kind": "moon"}, 422, "there is no kind 'moon'"),
         ("forget", {"before": 2, "arms": ["moon"]}, 422, "there is no patient 'moon'"),
         ("forget", {"before": 2, "arms": []}, 422, "arms"),
@@ -127,7 +127,7 @@ def test_only_who_manages_has_the_buttons(site):
 @pytest.mark.parametrize(
     ("path", "sent", "words"),
     [
-        ("/forget", {"before": ""}, "must be a date"),
+        ("/forget", {"before": ""}, "must be year-month-day"),
         ("/forget", {"before": "2026-01-01"}, "is before the start"),
         ("/forget", {"before": "3", "arm": "moon"}, "there is no patient &#39;moon&#39;"),
         ("/forget", {"before": "3000"}, "has no list yet"),

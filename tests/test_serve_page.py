@@ -469,7 +469,7 @@ def test_a_form_does_what_it_says_once_and_only_for_our_own_page(clinic):
         ),
         ("/record", {"arm": arm, "result": "asleep"}, "unknown outcome &#39;asleep&#39;"),
         ("/record", {"arm": arm, "result": "listened", "tick": "x"}, "must be a whole number"),
-        ("/decide", {"date": "23.11.2026"}, "date must be a date such as"),
+        ("/decide", {"date": "23.11.2026"}, "date must be year-month-day, such as"),
         ("/decide", {"date": "2026-11-23T00:00+05:30"}, "leave out the offset"),
         ("/decide", {}, "say which week the list is for"),
         ("/decide", {"date": "2072-02-15"}, "Nothing was done: look at the date again"),

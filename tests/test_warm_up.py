@@ -37,6 +37,16 @@ for _ in range(50):
 rs.restore(agent.snapshot())
 for learner in ("tsde", "ucb1", "thompson_every_step"):
     rs.bayesian_regret(prior, 3, horizon=50, learner=learner, replications=3, seed=1)
+given = ["--states", "bad,good", "--controlled", "--pay", "always", "--pulls", "3"]
+live = FOLDER + "/live.db"
+app(["live", "init", live, "--arms", PEOPLE, "--clock", "given", *given], standalone_mode=False)
+for tick in range(5):
+    app(["live", "next", live, "--tick", str(tick)], standalone_mode=False)
+    with rs.LiveAgent.open(live) as agent:
+        agent.record(dict.fromkeys(agent.decision().arms, tick % 2))
+app(["live", "explain", live, "P1"], standalone_mode=False)
+app(["live", "rebuild", live, "--in-place"], standalone_mode=False)
+app(["live", "status", live], standalone_mode=False)
 assert not late, late
 """
 
@@ -44,7 +54,10 @@ assert not late, late
 def test_nothing_is_left_to_compile(tmp_path):
     fit = ["--time", "week_of", "--arm", "person", "--state", "outcome", "--step", "1w"]
     fit += ["--states", "hung_up,listened", "--by", "region", "--pulls", "15"]
+    people = tmp_path / "people.csv"
+    people.write_text("arm,kind\n" + "".join(f"P{k},{'ab'[k % 2]}\n" for k in range(9)))
     code = LATER.replace("FIT", repr(fit)).replace("FOLDER", repr(str(tmp_path)))
+    code = code.replace("PEOPLE", repr(str(people)))
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )

@@ -23,6 +23,8 @@ from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior, beta_prior, grid_prior
 from restive.learn.snapshots import restore
+from restive.live.creating import rebuild_file
+from restive.live.people.operator_files import AssumedWorld, create_from_files
 from restive.logs.fitting import fit_log, write_fit
 from restive.logs.log import log_of
 from restive.logs.replay import replay_log
@@ -155,6 +157,25 @@ def _learn_continuously(prior: IndependentPrior) -> None:
     bayesian_regret(prior, 1, horizon=60, replications=2, seed=0)
 
 
+def _live() -> None:
+    """A live file whose kinds are learnt as it goes, until they were, and its rebuilding."""
+    people = "arm,kind\n" + "".join(f"{k},{'ab'[k % 2]}\n" for k in range(6))
+    with TemporaryDirectory() as folder:
+        path, arms = Path(folder, "live.db"), Path(folder, "people.csv")
+        arms.write_text(people, encoding="utf-8")
+        live, *_ = create_from_files(
+            path, None, None, arms, None, {"num_pulls": 2, "audit_pulls": 1},
+            {"clock": "given", "start": None, "zone": "UTC", "by_hand": False},
+            AssumedWorld(("bad", "good"), True, True, True), "warm-up",
+        )  # fmt: skip
+        with live:
+            for tick in range(6):
+                first, second = live.decide(tick=tick).arms
+                live.record({first: tick % 2, second: "not-pulled"})
+            live.explain("0")
+        rebuild_file(path, None)
+
+
 def _outreach() -> RestlessBandit:
     """Arms with two and three states that need pulls."""
     two = Arm([[0.3, 0.7], [0.1, 0.9]], [[0.9, 0.1], [0.4, 0.6]], [0, 1])
@@ -178,6 +199,7 @@ CHORES: dict[str, Callable[[], None]] = {
     "controlled-particle-learners": _controlled_particle_learners,
     "particles": _particles,
     "worlds": _worlds,
+    "live": _live,
 }
 
 

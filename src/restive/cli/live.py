@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from restive.live.told.answers import Decision
 
 __all__ = ["live"]
+
+MOST_DIGITS = 19  # of an alarm's number
+MEANINGS = "no_answer=not-pulled,engaged=1"
 
 live = typer.Typer(
     no_args_is_help=True,
@@ -229,7 +233,7 @@ def explain(
 def acknowledge(
     file: File,
     alarms: Annotated[
-        list[int], typer.Argument(metavar="ALARM...", help="Numbers of alarms, from `status`.")
+        list[str], typer.Argument(metavar="ALARM...", help="Numbers of alarms, from `status`.")
     ],
     note: Annotated[str | None, typer.Option(help="What was found (required).")] = None,
     by: By = COMMAND_LINE,
@@ -242,8 +246,15 @@ def acknowledge(
                 f'say what was found: add --note "{words.many("pull")} of two {words.many("tick")} '
                 'were written down wrongly"; nothing was changed'
             )
-        agent.acknowledge(alarms, note, actor=by)
-    for alarm in dict.fromkeys(alarms):
+        there = [str(alarm.seq) for alarm in agent.alarms()]
+        if not all(alarm.isdecimal() and len(alarm) < MOST_DIGITS for alarm in alarms):
+            known = f"open {'is' if len(there) == 1 else 'are'} {' '.join(there) or 'none'}"
+            raise ProblemError(
+                f"give the numbers of alarms, from `restive live status {quote(file)}`: {known}; "
+                "nothing was changed"
+            )
+        agent.acknowledge([int(alarm) for alarm in alarms], note, actor=by)
+    for alarm in dict.fromkeys(map(int, alarms)):
         print(f"alarm {alarm} is answered; the watch begins anew")
 
 
@@ -258,18 +269,32 @@ def words(
     new: Annotated[
         str | None, typer.Argument(help="As arm=patient,pull=call; without it, all are printed.")
     ] = None,
+    outcomes: Annotated[
+        str | None,
+        typer.Option(help="What results mean from now on: no_answer=not-pulled,engaged=1."),
+    ] = None,
     by: By = COMMAND_LINE,
 ) -> None:
-    """Show or change your nouns: on pages, in CSV headers, on the command line, in alarms."""
-    from restive.live.words import Words
+    """Show or change your nouns: on pages, in CSV headers, on the command line, in alarms.
+
+    And what results mean. Those that were recorded stay as they are until they are corrected.
+    """
+    from restive.live.words import Words, pairs_of
 
     with opened(file) as agent:
-        if new is not None:
-            agent.set_words(Words.from_text(new), actor=by)
-        now = agent.settings.words
+        if new is not None or outcomes is not None:
+            given = pairs_of(outcomes, "--outcomes", MEANINGS) if outcomes is not None else {}
+            meant = {word: int(one) if one.isdecimal() else one for word, one in given.items()}
+            agent.set_words({} if new is None else Words.from_text(new), meant, actor=by)
+        now, meanings = agent.settings.words, agent.settings.meanings()
     for name in ("arm", "pull", "tick"):
         print(f"{name}: {getattr(now, name)}, {now.many(name)}")
     print(f"reward: {now.reward}")
+    if meanings:
+        say(f"results: {meanings}")
+    if outcomes is not None:
+        how = f"restive live correct {quote(file)} OLD.csv --note WHY"
+        say(f"what was recorded stays until each file of it is corrected, then rebuilt: {how}")
 
 
 @live.command()

@@ -6,7 +6,7 @@ import sys
 from datetime import date, timedelta
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from restive.cli.progress import say as tell
 from restive.cli.progress import spinner
 from restive.cli.world import Controlled, Nouns, Pay, asked_world, in_terminal
 from restive.errors import ProblemError
+
+if TYPE_CHECKING:
+    from restive.live.words import Words
 
 __all__ = ["COMMAND_LINE", "By", "init"]
 
@@ -116,7 +119,6 @@ def init(
     by: By = COMMAND_LINE,
 ) -> None:
     """Make a new file: who the people are, how many are called, and what is known of them."""
-    from restive.learn.advice import learner_sentence
     from restive.live.journal.events import require_absent
     from restive.live.people.operator_files import AssumedWorld, create_from_files, words_of
     from restive.live.people.sheets import read_sheet
@@ -155,20 +157,21 @@ def init(
             AssumedWorld(names, world.controlled, world.pays_always, not may_hurt), by,
         )  # fmt: skip
     with made:
-        found, count = made.settings, made.num_arms
+        found, count, always = made.settings, made.num_arms, made.status().always_seen
+        passed = made.tick_of_arms  # since the start, by the clock
     first = found.clock.label(0)
     begins = f"; {say.tick} 0 begins {first}" if first else ""
     if found.clock.kind == "wall":
         begins += f", and {say.many('tick')} pass by the clock"
     tell(f"{file}: {say.count(count, 'arm')}, {say.count(pulls, 'pull')} a {say.tick}{begins}")
     tell(f"learner: {learner_text(found.learner)}")
-    # until when the mean suits is said of any file; of others only where looks are few
     mean = found.learner["name"] == "mean_index"
-    ticks = (say.arm, say.many("tick"))
-    if suited := learner_sentence(count, min(pulls, count), always=mean, nouns=ticks):
+    if not always and (suited := _suited(count / pulls, mean, say)):
         tell(suited)
     if names:
         tell(f"the states, from the worst to the best: {', '.join(names)}")
+    if found.outcomes:
+        tell(f"what results mean: {found.meanings()}")
     if states is not None:
         tell(world.assumed or f"taken as true: {world.text(nouns)}")
         if world.controlled and not may_hurt:
@@ -185,12 +188,35 @@ def init(
         gap = say.count(since or 1, "tick")
         note = f"the prior's log ends {gap} before the first {say.tick}{taken}"
         tell(f"note: {note}", sys.stderr)
+    if passed > 1:
+        note = (
+            f"{say.tick} 0 began {passed:,} {say.many('tick')} ago, so that the first list is of "
+            f"{say.tick} {passed}; to begin now, make the file anew with --start "
+            f"{found.clock.label(passed)}; to go through past {say.many('tick')}, with --by-hand"
+        )
+        tell(f"note: {note}", sys.stderr)
     for kind in beyond:
         note = (
             f"{prior} has no kind {kind!r}: such {say.many('arm')} begin as any {say.arm} of it "
             f"may be; if {kind!r} is a slip, correct {arms} and make {file} anew"
         )
         tell(f"note: {note}", sys.stderr)
+
+
+def _suited(apart: float, mean: bool, say: Words) -> str:
+    """Say for how long the learner for few looks suits; of another only where looks are few."""
+    from restive.learn.advice import RARELY, SUITED
+
+    if apart <= 1 or (not mean and apart < RARELY):
+        return ""
+    (few, _), (_, next_one), *_ = SUITED
+    options = ",".join(f"{key}={value}" for key, value in next_one.items() if key != "name")
+    seen = f"each {say.arm} is seen about once in {say.count(round(apart), 'tick')}"
+    ticks = say.count(round(few * apart), "tick")
+    if mean:
+        later = f"--learner '{next_one['name']}({options})'"
+        return f"{seen}: this learner suits if no more than {ticks} are to come; else say {later}"
+    return f"{seen}: if no more than {ticks} are to come, --learner mean_index suits better"
 
 
 def _ask_of_far(start: str | None, tick: str) -> None:

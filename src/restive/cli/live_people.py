@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from restive.arguments import suggestion
+from restive.cli.asking import go_on
 from restive.cli.live_init import COMMAND_LINE, By
 from restive.cli.live_places import OTHERS, AsJson, File, opened, way_back
 from restive.cli.progress import say
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from restive.live.told.answers import Receipt
 
 __all__ = ["come_back", "join", "leave"]
+
+A_FEW = 5  # who may leave unasked
 
 
 def join(
@@ -64,12 +66,16 @@ def leave(
         list[str],
         typer.Argument(metavar="NAME...", help="Who leaves; or a CSV file of names: arm."),
     ],
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Let more than a quarter leave, unasked.")
+    ] = False,
     as_json: AsJson = False,
     by: By = COMMAND_LINE,
 ) -> None:
     """Let people (arms) leave, by name or from a CSV file; they are on no list any more."""
     from restive.live.people.arm_files import names_of_sheet
     from restive.live.people.sheets import read_sheet
+    from restive.live.told.missing import with_names
 
     with opened(file, to_write=True) as agent:
         words = agent.settings.words
@@ -77,13 +83,38 @@ def leave(
         if _is_file(arms):
             names = names_of_sheet(agent, read_sheet(arms[0], words))
         _require_there(agent, names)
+        if not yes:
+            _ask_of_many(agent, names)
         receipt = agent.leave(names, actor=by)
-    back = f"; {way_back(file, names)}" if receipt.new else ""
-    _tell(receipt, receipt.text_of_arms("left", words) + back, as_json)
+        tick, label = agent.tick, agent.settings.clock.label
+        uncalled = agent.uncalled(tick) if tick >= 0 else set()
+        listed = [name for name in dict.fromkeys(names) if name in uncalled]
+    back = way_back(file, names)
+    if receipt.new > 1:
+        back = f"if that was not meant: restive live undo {quote(file)}"
+    told = receipt.text_of_arms("left", words) + (f"; {back}" if receipt.new else "")
+    _tell(receipt, told, as_json)
+    if listed and receipt.new:
+        on = f"on the list of {words.when(tick, label(tick))}"
+        said = f"{on}, and need no {words.pull} any more{with_names(listed)}"
+        say(said, sys.stderr if as_json else None)
+
+
+def _ask_of_many(agent: LiveAgent, names: list[str]) -> None:
+    """Ask whether it is meant that so many leave: a file of all people is easily taken for it."""
+    words, there = agent.settings.words, agent.num_arms
+    count = len({*names}.difference(agent.names_left(names)))
+    if count <= A_FEW or 4 * count <= there:
+        return
+    what = f"{count:,} of {words.count(there, 'arm')} would leave for ever"
+    if not go_on(what):
+        raise ProblemError(f"{what}; nothing was changed. If that is meant, say --yes")
 
 
 def _is_file(names: list[str]) -> bool:
     """Whether what is named is a file: a slip in its name must not be taken for a person's."""
+    from restive.arguments import suggestion
+
     if len(names) != 1:
         return False
     path = Path(names[0])

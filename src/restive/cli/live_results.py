@@ -72,6 +72,8 @@ def record(
         missing = [name for name, result in agent.results().items() if result == "open"]
         now = agent.names_left(told)
         alarms = agent.alarms()
+        whole = done.receipt.closed or missing or not done.receipt.new
+        others = 0 if whole else agent.status().unshown  # who is always seen, on the list or not
     if done.rejected:
         rejected = results.with_name(f"{results.stem}.rejected.csv")
         write_text(rejected, rejected_text(sheet, done.rejected))
@@ -92,6 +94,10 @@ def record(
         said += f"; {words.count(len(back), 'arm')} back{with_names(back)}" if back else ""
         if missing and done.receipt.new:
             said += f"; {len(missing):,} still missing{with_names(missing)}"
+        if others:
+            rows = f"rows {words.column('arm')},outcome of them go into the same file"
+            said += f"; the states of {words.count(others, 'arm')} not on the list, who are seen "
+            said += f"every {words.tick}, are still missing: {rows}"
         say(said)
         if left:
             gone = f"{words.count(len(left), 'arm')} left for ever{with_names(left)}"
@@ -112,11 +118,17 @@ def change(
         settings, before = agent.settings, agent.num_arms
         asked = agent.tick_asked(tick, date)
         asked = agent.tick if asked is None else asked
-        agent.change(name, settings.result_of(outcome), asked, actor=by)
+        result = settings.result_of(outcome)
+        told = agent.outcome_words(asked).get(name) if asked >= 0 else None
+        when = settings.words.when(asked, settings.clock.label(asked))
+        if told == settings.outcome_word(result):
+            say(f"{name} in {when} is {outcome} already; nothing was changed")
+            return
+        agent.change(name, result, asked, actor=by)
         left = before - agent.num_arms
         alarms = agent.alarms()
     words = settings.words
-    said = f"changed: {name} in {words.when(asked, settings.clock.label(asked))} is {outcome}"
+    said = f"changed: {name} in {when} is {outcome}"
     said += f"; {name} left for ever; {way_back(file, [name])}" if left > 0 else ""
     say(said + (f"; {name} is back" if left < 0 else ""))
     tell_alarms(alarms, file, words)

@@ -448,15 +448,17 @@ class LiveAgent(LiveView):
             if writer.answered() is None:
                 forgetting.remember(memory, ticks, writer)
 
-    def set_words(self, words: Mapping[str, str], *, actor: str = PYTHON) -> None:
-        """Change what the operators call things, as in `create`; words left out stay as they are.
-
-        Files with the old headers are still read if they say "arm" and "tick".
-        """
-        Words.from_data(words)
+    def set_words(
+        self,
+        words: Mapping[str, str],
+        outcomes: Mapping[str, int | str] | None = None,
+        *,
+        actor: str = PYTHON,
+    ) -> None:
+        """Change words, or what outcomes mean, as in `create`; results that are in stay."""
+        meant = checked_results(outcomes or {}, "outcomes")
         with self._session.writing() as memory:
-            now = Words.from_data(memory.settings.words.to_data() | dict(words))
-            self._append("words", memory, {"words": now.to_data()}, actor)
+            self._append("words", memory, memory.settings.words_event(words, meant), actor)
 
     def note(self, text: str, *, actor: str = PYTHON) -> None:
         """Write a note into the journal."""

@@ -210,7 +210,9 @@ def _wall_time(text: Any, what: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise ProblemError(f"{what} must be a date such as 2026-11-16, got {shown(text)}") from None
+        raise ProblemError(
+            f"{what} must be year-month-day, such as 2026-11-16, got {shown(text)}"
+        ) from None
     if found.tzinfo is not None:
         raise ProblemError(f"{what}: leave out the offset in {shown(text)} and give the zone")
     return found

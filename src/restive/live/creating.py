@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice
@@ -56,7 +55,6 @@ from restive.live.memory import Memory
 from restive.live.people.roster import NewArm, Roster, arms_from_data, arms_to_data
 from restive.live.session import Now, Session
 from restive.live.settings import Settings
-from restive.live.words import Words
 
 __all__ = ["create_file", "rebuild_file", "write_good_part"]
 
@@ -251,7 +249,7 @@ def _rebuild(old: Journal, path: Path, progress: Progress | None) -> tuple[int, 
         kinds = stored_priors(old, first["priors"])
         settings = Settings.from_data(first["settings"])
         for said in old.events(kinds=("words",)):
-            settings = replace(settings, words=Words.from_data(said.body["words"]))
+            settings = settings.after_words(said.body)
         arms = arms_from_data(first["arms"], list(kinds))
         _fill(path, settings, kinds, arms, REBUILD, parent=old.last()[1].hex())
         journal = Journal(path, "process", temporary=True)

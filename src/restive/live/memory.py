@@ -6,7 +6,6 @@ replayed; where it comes out differently (another version, another processor) th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -28,7 +27,6 @@ from restive.live.journal.events import Event
 from restive.live.people.roster import Roster, arms_from_data
 from restive.live.settings import NOT_PULLED, UNSEEN, Settings
 from restive.live.told.alarms import ClosedPull, Watches
-from restive.live.words import Words
 from restive.problem.beliefs import BeliefState
 
 __all__ = ["Memory"]
@@ -177,7 +175,7 @@ class Memory:
             self.gone.pop(slot, None)
 
     def _on_words(self, event: Event, body: dict[str, Any]) -> None:
-        self.settings = replace(self.settings, words=Words.from_data(body["words"]))
+        self.settings = self.settings.after_words(body)
         self.roster.noun = self.settings.words.arm
 
     def _on_forget(self, event: Event, body: dict[str, Any]) -> None:

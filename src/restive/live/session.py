@@ -13,7 +13,6 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -33,7 +32,6 @@ from restive.live.memory import Memory
 from restive.live.people.roster import Roster, arms_from_data
 from restive.live.settings import Settings
 from restive.live.told.summaries import Summaries
-from restive.live.words import Words
 
 __all__ = [
     "OURS",
@@ -299,7 +297,7 @@ class Session:
             if said.kind == REMEMBER:
                 settings = remembering(settings, said.body["ticks"])
             else:
-                settings = replace(settings, words=Words.from_data(said.body["words"]))
+                settings = settings.after_words(said.body)
         return settings, roster
 
     def _guessed_cost(self) -> float:

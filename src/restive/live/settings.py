@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from restive.arguments import (
@@ -140,6 +140,38 @@ class Settings:
             del data["learner"]
         own = self.words.to_data()
         return data | ({"words": own} if own else {})
+
+    def words_event(self, words: Mapping[str, str], outcomes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is journaled where words change, or what some outcomes mean."""
+        Words.from_data(words)
+        data: dict[str, Any] = {
+            "words": Words.from_data(self.words.to_data() | dict(words)).to_data()
+        }
+        if outcomes:
+            data["outcomes"] = self.outcomes | {
+                word: self.states.index(means) if means in self.states else means
+                for word, means in outcomes.items()
+            }
+        self.after_words(data)  # which finds what is wrong
+        return data
+
+    def after_words(self, event: Mapping[str, Any]) -> Settings:
+        """Return the settings after an event of new words; results are journaled as states."""
+        outcomes = event.get("outcomes", self.outcomes)
+        return replace(self, words=Words.from_data(event["words"]), outcomes=outcomes)
+
+    def meanings(self) -> str:
+        """Say what each word in a results file means; "" where all of them are ours."""
+        pull = self.words.pull
+        said = {UNSEEN: f"a {pull} without a result", NOT_PULLED: f"no {pull} made",
+                LEAVE: "leaves for ever"}  # fmt: skip
+        known = {name: state for state, name in enumerate(self.states)} | self.outcomes
+        return ", ".join(
+            f"{word} = {said[means]}" if isinstance(means, str)
+            else f"{word} = {means}" if word == self.state_name(means)
+            else f"{word} = counts as {self.state_name(means)}"
+            for word, means in known.items()
+        )  # fmt: skip
 
     def result_of(self, word: str) -> int | str:
         """Return what a cell of a results file means: an outcome, a state's name or its number."""

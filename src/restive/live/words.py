@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from restive.arguments import shown, suggestion
+from restive.arguments import plural, shown, suggestion
 from restive.errors import ProblemError
 
-__all__ = ["PLAIN", "TAKEN", "Words"]
+__all__ = ["PLAIN", "TAKEN", "Words", "pairs_of"]
 
 MOST_WORD = 40
 COLUMNS = ("arm", "tick")  # that are headers of files under these names, or under one's own
@@ -66,14 +66,7 @@ class Words:
     @classmethod
     def from_text(cls, text: str) -> dict[str, str]:
         """Return the table that a text such as "arm=patient,pull=call" stands for."""
-        found: dict[str, str] = {}
-        for part in text.split(","):
-            key, equals, word = (piece.strip() for piece in part.partition("="))
-            if not equals:
-                raise ProblemError(
-                    f"words must be given as arm=patient,pull=call,tick=week, got {shown(text)}"
-                )
-            found[key] = word
+        found = pairs_of(text, "words", "arm=patient,pull=call,tick=week")
         cls.from_data(found)
         return found
 
@@ -88,7 +81,7 @@ class Words:
 
     def many(self, name: str) -> str:
         """Return the plural of "arm", "pull" or "tick" in the operators' words."""
-        return getattr(self, f"{name}s") or _plural(getattr(self, name))
+        return getattr(self, f"{name}s") or plural(getattr(self, name))
 
     def count(self, number: int, name: str) -> str:
         """Return a number with its noun: 1 patient, 2,000 patients."""
@@ -115,12 +108,15 @@ def _require_word(word: Any, name: str) -> None:
         )
 
 
-def _plural(noun: str) -> str:
-    """Return the regular plural of an English noun."""
-    small = noun.lower()
-    if small.endswith("y") and small[-2:-1] not in ("a", "e", "i", "o", "u", ""):
-        return f"{noun[:-1]}ies"
-    return noun + ("es" if small.endswith(("s", "x", "z", "ch", "sh")) else "s")
+def pairs_of(text: str, what: str, example: str) -> dict[str, str]:
+    """Return what a text such as "arm=patient,pull=call" says, or raise."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, word = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise ProblemError(f"{what} must be given as {example}, got {shown(text)}")
+        found[key] = word
+    return found
 
 
 PLAIN = Words()

@@ -67,7 +67,8 @@ def parse_toml(text: str) -> dict[str, Any]:
                 f"line {twice[2]}: [{name}] is there twice; where there may be several, each must "
                 f"be written as [[{name}]], with two brackets"
             ) from None
-        raise ProblemError(f"not valid TOML: {error}") from None
+        blank = "; a name with a blank needs quotes" if "'=' after a key" in str(error) else ""
+        raise ProblemError(f"not valid TOML: {error}{blank}") from None
     require_shallow(data)
     return data
 

@@ -20,7 +20,7 @@ __all__ = ["watch_compiling"]
 register: Any = event.register
 
 PATIENCE = 0.5  # seconds of compiling that nobody minds
-NOTICE = "restive: compiling once, up to a minute; `restive warm-up` does it all at once"
+NOTICE = "restive: compiling what is used here for the first time; `restive warm-up` compiles all"
 
 
 class _Watch(event.Listener):

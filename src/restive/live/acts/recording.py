@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from restive.arguments import shown
@@ -50,6 +51,7 @@ __all__ = [
 ]
 
 NOT_LISTED = "it was not on the list of"
+A_YEAR = timedelta(days=366)  # beyond which a date is more likely a slip
 
 # ---------------------------------------------------------------- sorting
 
@@ -95,15 +97,13 @@ def checked_batches(batches: Any) -> Sequence[Batch]:
 def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResults:
     """Sort the results of a tick; nothing is changed."""
     tick = memory.tick if batch.tick is None else batch.tick
-    found, words = SortedResults(tick), memory.settings.words
+    found = SortedResults(tick)
     if memory.tick < 0 or not 0 <= tick <= memory.tick:
         reason = "nothing has been decided yet"
         if memory.tick >= 0:
             query = "SELECT 1 FROM event WHERE kind = 'decide' AND tick = ?"  # and withdrawn
             undone = journal.connection.execute(query, (tick,)).fetchone() is not None
-            what = f"the list of {words.when(tick)} was undone" if undone else ""
-            reason = what or f"{words.when(tick)} is not decided yet"
-            reason += f"; the last decision is of {words.when(memory.tick)}"
+            reason = _no_list(memory, tick, undone)
         names = [*batch.results, *batch.instead]
         found.mistakes += [Mistake(batch.tick, str(name), reason) for name in names]
         return found
@@ -136,6 +136,21 @@ def sort_results(journal: Journal, memory: Memory, batch: Batch) -> SortedResult
     return found
 
 
+def _no_list(memory: Memory, tick: int, undone: bool) -> str:
+    """Say that there is no list of a tick, and ask about the year where it is far ahead."""
+    clock, words, last = memory.settings.clock, memory.settings.words, memory.tick
+    newest = f"the last decision is of {words.when(last, clock.label(last))}"
+    try:
+        when, (begins, now) = words.when(tick, clock.label(tick)), map(clock.begins, (tick, last))
+    except ProblemError:  # after the last year that there is
+        return f"{words.when(tick)} is not decided yet; {newest}"
+    if undone:
+        return f"the list of {when} was undone; {newest}"
+    far = begins is not None and now is not None and begins - now > A_YEAR
+    year = "; is the year mistyped?" if far else ""
+    return f"{when} is not decided yet; {newest}{year}"
+
+
 def _sort_one(
     found: SortedResults, memory: Memory, row: PullRow | None, slot: int, value: Any, decided: bool
 ) -> None:
@@ -147,7 +162,10 @@ def _sort_one(
     if isinstance(result, int) and result >= size:
         raise ProblemError(f"state {result} is none of its states 0 to {size - 1}")
     if not decided and not isinstance(result, int):
-        raise ProblemError(f"what was chosen instead needs a state, got {shown(result)}")
+        leaves = ", and say `restive live leave`" if result == LEAVE else ""
+        raise ProblemError(
+            f"nobody was reached who was not on the list of {when}: leave this row out{leaves}"
+        )
     if memory.roster.always_seen(slot):
         _require_state(found, memory, row, result)
         if row is None and decided:

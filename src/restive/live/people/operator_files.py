@@ -342,9 +342,8 @@ def _parsed(
     settings: Settings, sheet: Sheet, tick: int | None
 ) -> tuple[list[ParsedRow], list[tuple[int, str, str]]]:
     """Return line, tick, arm and result of each row, and the rows that cannot be read."""
-    sheet.require("arm")
     word = "state" if "state" in sheet.columns and OUTCOME not in sheet.columns else OUTCOME
-    sheet.require(word)
+    sheet.require("arm", word)
     rows: list[ParsedRow] = []
     wrong: list[tuple[int, str, str]] = []
     said: dict[tuple[int | None, str], set[int | str]] = {}

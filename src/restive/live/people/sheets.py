@@ -18,7 +18,7 @@ from typing import Any
 from restive.arguments import checked_path, shown, suggestion
 from restive.errors import ProblemError
 from restive.files import read_regular, replacing, spreadsheet_text, text_of_cell
-from restive.live.words import COLUMNS, PLAIN, Words
+from restive.live.words import COLUMNS, PLAIN, TAKEN, Words
 
 __all__ = [
     "Sheet",
@@ -66,9 +66,10 @@ class Sheet:
                 near = suggestion(wanted, self.headers, LIKE)
                 said = f"{own}; its columns are {', '.join(self.headers)}: rename the one that is"
                 said = f"; {near} Rename it" if near.startswith("did") else f"{said} meant"
-                raise ProblemError(
-                    f"{self.name}: there is no column {wanted!r}{said} to {wanted!r}"
-                )
+                said = f"{said} to {wanted!r}"
+                if {*COLUMNS, *TAKEN}.isdisjoint(self.columns):  # so there may be no header
+                    said += f"; the first line must be {','.join(map(self.words.column, columns))}"
+                raise ProblemError(f"{self.name}: there is no column {wanted!r}{said}")
 
 
 def read_sheet(path: str | PathLike[str], words: Words = PLAIN) -> Sheet:

@@ -262,6 +262,9 @@ class Status:
     label: str  # its date, where ticks have dates
     arms: int  # that have not left
     waiting: int  # arms that join with the next decision
+    left: int
+    left_last: tuple[str, ...]  # some of those, who left last first
+    always_seen: bool  # some arms are, in every tick
     decided: int  # pulls of the open tick, and other arms that are seen in every tick
     open: int  # of them without a result
     unshown: int  # of these, not on the list: arms whose states all must be recorded

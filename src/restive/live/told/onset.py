@@ -7,18 +7,25 @@ under the bets' model that is the most likely beginning.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
+from math import log
+from typing import TypeAlias
 
 from restive.live.journal.events import Journal
 from restive.live.journal.sql_tables import DECIDED
 from restive.live.memory import Memory
+from restive.live.people.roster import Roster
 from restive.live.session import Session
 from restive.live.told.alarms import HIGH, LOW, SHIFTS, ClosedPull, reward_gains
 from restive.live.words import Words
 
-__all__ = ["began", "compared", "onset", "watched_since"]
+__all__ = ["began", "compared", "onset", "rang_on_others", "watched_since"]
+
+SeenRow: TypeAlias = tuple[int, int, int, float]  # tick, slot, state and expected reward
 
 MOST_TICKS = 520  # that are looked at
+LITTLE = log(10)  # of a bet's gain: a watch rings at a hundred and more
 
 
 def began(journal: Journal, memory: Memory, name: str) -> int | None:
@@ -50,19 +57,40 @@ def _gains(journal: Journal, memory: Memory, what: str, kind: str) -> list[tuple
         f"{DECIDED} AND state IS NOT NULL ORDER BY tick, slot",
         (memory.tick - 2 * MOST_TICKS, memory.tick),
     ).fetchall()
-    for tick, own in groupby(rows, lambda row: int(row[0])):
-        pulls = []
-        for _, slot, state, expected in own:
-            rewards, low, high = roster.pays(slot)
-            if high > low and kind in ("", roster.kind_of[slot]) and not roster.always_seen(slot):
-                pulls.append(
-                    ClosedPull(roster.kind_of[slot], None, expected, 0.0, rewards[state], low, high)
-                )
+    for tick, own in groupby(_of_kind(roster, kind, rows), lambda row: int(row[0])):
+        pulls = _closed(roster, own)
         if pulls:
-            gains = reward_gains(pulls)
-            half = gains[: len(SHIFTS)] if what == LOW else gains[len(SHIFTS) :]
-            found.append((tick, half))
+            found.append((tick, _half(pulls, what)))
     return found
+
+
+def _closed(roster: Roster, rows: Iterable[SeenRow]) -> list[ClosedPull]:
+    """Return pulls of which more than one reward was possible, as watches see them."""
+    found = []
+    for _, slot, state, expected in rows:
+        rewards, low, high = roster.pays(slot)
+        if high > low:
+            kind = roster.kind_of[slot]
+            found.append(ClosedPull(kind, None, expected, 0.0, rewards[state], low, high))
+    return found
+
+
+def _half(pulls: list[ClosedPull], what: str) -> list[float]:
+    """Logarithms of what bets on lower rewards earn, or those on higher ones."""
+    gains = reward_gains(pulls)
+    return gains[: len(SHIFTS)] if what == LOW else gains[len(SHIFTS) :]
+
+
+def rang_on_others(session: Session, name: str, began: int, noticed: int) -> bool:
+    """Whether a watch on rewards rang on results that have been corrected since, or came late.
+
+    As they are known now, no bet earns much by them; one did when it rang.
+    """
+    what, _, kind = name.partition(": ")
+    if what not in (LOW, HIGH):
+        return False
+    pulls = _closed(session.memory.roster, _seen(session, kind, began, noticed))
+    return not pulls or max(_half(pulls, what)) < LITTLE
 
 
 def compared(session: Session, name: str, began: int | None, noticed: int) -> str:
@@ -81,13 +109,10 @@ def compared(session: Session, name: str, began: int | None, noticed: int) -> st
         foretold += expected
     words = memory.settings.words
     label = memory.settings.clock.label
-    said = (
+    return (
         f"{_span(words, began, label(began), noticed - 1, label(noticed - 1))}: {reward:,.1f} "
         f"{words.reward} in {words.count(count, 'pull')}, forecast {foretold:,.1f}"
     )
-    if (reward < foretold) != (what == LOW):
-        said += ", by results that have changed since"
-    return said
 
 
 def watched_since(session: Session, name: str, began: int, noticed: int) -> bool:
@@ -104,14 +129,18 @@ def watched_since(session: Session, name: str, began: int, noticed: int) -> bool
     return earlier is not None and len(ticks) >= min(capital.ticks, MOST_TICKS)
 
 
-def _seen(session: Session, kind: str, first: int, end: int) -> list[tuple[int, int, int, float]]:
+def _seen(session: Session, kind: str, first: int, end: int) -> list[SeenRow]:
     """Return tick, slot, state and expected reward of pulls that were seen, of a kind or of all."""
-    roster = session.memory.roster
     rows = session.journal.connection.execute(
         "SELECT tick, slot, state, expected FROM pull WHERE tick >= ? AND tick < ? AND "
         f"{DECIDED} AND state IS NOT NULL ORDER BY tick, slot",
         (first, end),
     ).fetchall()
+    return _of_kind(session.memory.roster, kind, rows)
+
+
+def _of_kind(roster: Roster, kind: str, rows: Iterable[SeenRow]) -> list[SeenRow]:
+    """Return rows of pulls of a kind, or of all, whose rewards were not known before."""
     return [
         row
         for row in rows

@@ -23,7 +23,7 @@ from restive.live.told.alarms import sentence_now
 from restive.live.told.answers import Alarm, Status, causes
 from restive.live.told.futures import Futures
 from restive.live.told.learned import MOST_LOOKED_AT, posterior
-from restive.live.told.onset import compared, watched_since
+from restive.live.told.onset import compared, rang_on_others, watched_since
 from restive.live.told.summaries import Totals
 from restive.live.words import PLAIN, Words
 from restive.plan.relaxation import relaxation_bound
@@ -45,7 +45,9 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 RECENT = 52  # ticks
+MOST_LEFT = 11  # arms that have left, which are named but for one
 DIVERGENCE = "divergence"
+CORRECTED = "it rang on results that have changed since; by those of now nothing is off"
 
 
 def alarms(session: Session) -> list[Alarm]:
@@ -64,15 +66,17 @@ def alarms(session: Session) -> list[Alarm]:
             found.pop(body["name"], None)
             continue
         name, sentence, count = DIVERGENCE, "", len(body.get("decisions", ""))
+        began = body.get("began")
         if event.kind == "alarm":
             name, count = body["name"], 1
             words = session.memory.settings.words
-            off = compared(session, name, body.get("began", 0), event.tick)
+            off = compared(session, name, began or 0, event.tick)
             sentence = sentence_now(name, body["sentence"], words, off)
+            if began is not None and rang_on_others(session, name, began, event.tick):
+                began, sentence = None, f"{CORRECTED} ({off}): only say what was found"
         one = found.get(name)
         if one is None:
             label = clock.label(event.tick)
-            began = body.get("began")
             one = Alarm(
                 body.get("number", event.seq), name, event.tick, sentence, label, 0, event.tick,
                 began, "" if began is None else clock.label(began),
@@ -117,6 +121,9 @@ def status(session: Session) -> Status:
         label=memory.settings.clock.label(memory.tick) if memory.tick >= 0 else "",
         arms=memory.num_available,
         waiting=len(memory.roster) - memory.num_joined,
+        left=len(memory.gone),
+        left_last=tuple(memory.roster.names[slot] for slot in list(memory.gone)[:-MOST_LEFT:-1]),
+        always_seen=memory.roster.some_always_seen,
         decided=0 if now is None else len({*now.choice.arms, *now.always}),
         open=0 if now is None else len(now.missing),
         unshown=0 if now is None else len(now.unshown),
@@ -154,7 +161,8 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
         if found.tick >= 0
         else "there is no list yet",
         words.count(found.arms, "arm")
-        + (f", {found.waiting} of them from the next list on" if found.waiting else ""),
+        + (f", {found.waiting} of them from the next list on" if found.waiting else "")
+        + _left(found),
         f"{made} in {words.count(found.decisions, 'tick')}: {', '.join(_parts(found, settings))}",
         f"{words.reward}: {found.reward:,.1f}, forecast {found.forecast:,.1f}",
     ]
@@ -190,6 +198,12 @@ def status_lines(found: Status, settings: Settings, path: str = "FILE") -> list[
     if found.corrections:
         lines.append(f"corrections that wait for `restive live rebuild`: {found.corrections}")
     return lines + alarm_lines(found.alarms, path, words)
+
+
+def _left(found: Status) -> str:
+    """Name those who left last."""
+    more = ", ..." if found.left > len(found.left_last) else ""
+    return f"; {found.left:,} left: {', '.join(found.left_last)}{more}" if found.left else ""
 
 
 def _parts(found: Status, settings: Settings) -> list[str]:
