@@ -954,7 +954,8 @@ def told(live):
     alarms = [{"seq": a.seq, "name": a.name, "tick": a.tick} for a in status.alarms]
     # younger than the digests
     assert (status.forget_after, status.forgotten) == (None, ())
-    younger = ("forget_after", "forgotten", "missing", "leaving", "waiting_pulls")
+    younger = ("forget_after", "forgotten", "missing", "leaving", "waiting_pulls", "left",
+               "left_last", "always_seen")  # fmt: skip
     state = {name: value for name, value in vars(status).items() if name not in younger}
     found = {"memory": memory_of(live), "status": state | {"alarms": alarms}}
     found["events"] = [[one.kind, one.tick, one.request, one.body] for one in live.events()]

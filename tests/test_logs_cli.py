@@ -122,7 +122,7 @@ def test_what_a_fit_says_to_run_next_runs_as_it_stands(restive):
     nouns = ["--unit", "calls", "--reward", "people who listen"]
     done = restive("fit", log, *OUTREACH, *world, *nouns, "--pulls", 15, "--out", "a fit")
     plan, pick, begin = commands(done.stdout)
-    words = "arm=person,arms=people,pull=call,tick=week,reward=people who listen"
+    words = "arm=person,pull=call,tick=week,reward=people who listen"
     assert begin[-2:] == ["--words", words]
     clock = ["--clock", "weekly", "--start", "2025-12-29"]  # the Monday after the log
     assert begin[-8:-2] == ["--missing", "as-not-pulled", *clock]
