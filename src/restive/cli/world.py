@@ -36,8 +36,8 @@ Pay = Annotated[
 Seen = Annotated[
     str,
     typer.Option(
-        help="When arms are seen: pulled, or always, also in steps without a pull (a row then tells "
-        "the state before that step's pull)."
+        help="When arms are seen: pulled, or always, also in steps without a pull; a row then "
+        "tells the state before the pull of its step."
     ),
 ]
 
