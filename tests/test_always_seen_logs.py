@@ -34,9 +34,7 @@ def test_the_truth_is_recovered_and_files_lead_to_a_plan(tmp_path: Path) -> None
     for k in (0, 17):
         np.testing.assert_array_equal(fitted.counts.moves(np.array([k]))[0], counts[k])
         alphas = np.concatenate([fitted.kind_priors[0].active, fitted.kind_priors[0].passive])
-        expected = (alphas + counts[k]) / (alphas + counts[k]).sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(fitted.arms.active[k], expected[:2], atol=1e-12)
-        np.testing.assert_allclose(fitted.arms.passive[k], expected[2:], atol=1e-12)
+        np.testing.assert_allclose(fitted.prior.arms[k].posterior_alphas, alphas + counts[k])
     # about 1,000 moves or more in each row: 5 standard errors, one false alarm in a million
     np.testing.assert_allclose(fitted.arms.active[:, :, 1].mean(axis=0), chance[1], atol=0.08)
     np.testing.assert_allclose(fitted.arms.passive[:, :, 1].mean(axis=0), chance[0], atol=0.08)
