@@ -14,6 +14,7 @@ from restive.logs.decision import decide
 from restive.logs.decision_words import headline, sentences, units_of
 from restive.logs.fitted import fit_arms
 from restive.logs.kind_words import GAIN, KindShape
+from restive.logs.replay import PlayedPolicy
 from restive.logs.replay_words import replay_sentence
 from restive.logs.summary_page import ways_chart
 
@@ -178,3 +179,30 @@ def test_rows_that_count_for_nothing_are_told():
     assert any(note.startswith("192 rows of arms that were not pulled count") for note in notes)
     always = fit_arms(logged, controlled=True, passive_rewards=[0, 1], seen="always")
     assert not any("count for nothing" in note for note in always.notes)
+
+
+def test_what_a_fit_takes_for_granted_is_said():
+    logged = outreach(1, 0.3, True, num_arms=20, steps=12, pulls=4)
+    for controlled in (False, True):
+        of = fit_arms(logged, controlled=controlled, passive_rewards=None if controlled else [0, 0])
+        sure = sentences(of, decide(of, 4), CALLS)[-1]
+        assert ("all of it if calls change nobody" in sure) == (not controlled)
+
+
+def test_a_tie_with_taking_turns_is_no_win():
+    known = ("model-based", 1.0, 0.8, 1.2, "")
+    played = SimpleNamespace(
+        policies=[PlayedPolicy("round_robin", *known), PlayedPolicy("random", *known)],
+        is_guessed=False, by_world={},
+    )  # fmt: skip
+    assert replay_sentence(played, CALLS) == (
+        "In short: none of the policies played earns more than taking turns, 1 (0.8 to 1.2) "
+        "patients a week (by the model)."
+    )
+
+
+def test_weekly_dates_as_days_are_noticed():
+    assert outreach(1, 0, True, num_arms=5, steps=4, pulls=1).steps_apart == 1
+    weekly = rs.log_of([0, 0, 1, 1], [0, 14, 7, 21], [0, 1, 1, 0])
+    assert weekly.steps_apart == 7
+    assert rs.log_of([0, 1], [3, 3], [0, 1]).steps_apart == 1

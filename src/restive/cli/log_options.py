@@ -114,7 +114,17 @@ def load(
 
 
 def doubt_rows(log: Log, pulls: int, seen: str, units: Units) -> None:
-    """Say on stderr where rows may not all be pulls, as a row for everyone in each step is not."""
+    """Say on stderr where a step looks too short, and where rows may not all be pulls.
+
+    As a row for everyone in each step is not.
+    """
+    apart = log.steps_apart
+    if apart > 1:
+        print(
+            f"note: all rows are a multiple of {apart} {units.step}s apart: is a step longer, as "
+            f"--step {'1w' if (apart, units.step) == (7, 'day') else apart}?",
+            file=sys.stderr,
+        )
     if log.has_pulled or seen == "always" or log.usual_pulls < MANY_TIMES * pulls:
         return
     note = (

@@ -213,6 +213,10 @@ def _sure(fitted: FittedLog, found: FitDecision, units: Units) -> str:
         parts.append(f"but {counted(len(failed), 'check')} of the model failed ({named})")
     elif fitted.checks:
         parts.append("no check of the model failed")
+    if found.gain is not None and not fitted.controlled:
+        parts.append(
+            f"all of it if {units.pulls} change nobody (if they do, fit with --controlled)"
+        )
     return f"How sure: {'; '.join(parts) or 'nothing was checked'}."
 
 

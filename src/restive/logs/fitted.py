@@ -324,7 +324,7 @@ def fit_arms(
     if unused:
         notes.append(
             f"{counted(unused, 'row')} of arms that were not pulled count for nothing; if arms are "
-            'seen whether they are pulled or not, say so with seen = "always" (--seen always)'
+            'seen whether they are pulled or not, say seen="always" (--seen always)'
         )
     unpulled = None
     if passive_rewards is not None:
@@ -403,7 +403,7 @@ def _summarised(
 ) -> FittedLog:  # fmt: skip
     seen = counts.last_step >= 0
     if not seen.all():
-        notes.append(f"{int((~seen).sum()):,} arms were not seen before {log.label(end)}")
+        notes.append(f"{counted(int((~seen).sum()), 'arm')} not seen before {log.label(end)}")
     start = BeliefState(
         np.where(seen, counts.last_state, log.num_states - 1),
         np.where(seen, end - counts.last_step, end + 1),

@@ -138,6 +138,11 @@ class Log:
             f"{counted(self.num_steps, 'step')}, {self.span}"
         )
 
+    @property
+    def steps_apart(self) -> int:
+        """Of how many steps all rows are a multiple apart: 7 where days of weekly dates are."""
+        return int(np.gcd.reduce(np.diff(np.unique(self.step_column)))) or 1
+
     def blocks(self) -> Iterator[ArmBlock]:
         """Yield all sightings, some arms at a time."""
         first = 0

@@ -33,9 +33,14 @@ def replay_sentence(played: Replay, units: Units) -> str:
         f"In short: of the policies played, {best.policy} earns most, {_played(best)} "
         f"{units.reward} a {units.step} ({how})"
     )
-    if base is None or base is best:
+    if base is None:
         return f"{said}."
     turns = "taking turns" if base.policy == "round_robin" else "choosing at random"
+    if base is best:
+        return (
+            f"In short: none of the policies played earns more than {turns}, {_played(base)} "
+            f"{units.reward} a {units.step} ({how})."
+        )
     said += f", against {_played(base)} for {turns}"
     mine, other = (played.by_world.get(p.policy) for p in (best, base))
     if mine is None or other is None or len(mine) != len(other) or other.min() <= 0:
