@@ -300,7 +300,7 @@ def replayed(*policies, **by_world):
     """Return a replay by hand."""
     log = simulated_log(5, num_arms=3, steps=20)
     worlds = {name: np.array(values) for name, values in by_world.items()}
-    return Replay(log, 1, 10, 10, 0.5, 1.0, None, policies, (), worlds)
+    return Replay(log, 1, 10, 10, 0.5, 1.0, None, policies, (), fit_arms(log), worlds)
 
 
 def test_a_replay_ends_with_a_sentence():

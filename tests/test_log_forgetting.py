@@ -401,7 +401,7 @@ def test_replay_says_the_same_and_plays_learners_that_forget():
         logged, 2, ["tsde(forget_after=50, draws=4):myopic", "whittle"], anyway=True
     )
     assert played.forgetting.verdict == "changes"
-    assert played.forgetting_sentence.startswith("The arms change: a memory of about ")
+    assert sentence_of_fit(played.whole).startswith("The arms change: a memory of about ")
     names = [one.policy for one in played.policies]
     assert names == ["tsde(forget_after=50, draws=4):myopic", "whittle", "best fixed in hindsight"]
     assert all(0 < one.per_step < 2 for one in played.policies)

@@ -158,7 +158,7 @@ def test_a_replay_says_so_too(helps):
     options = {"controlled": True, "passive_rewards": [0, 1], "seen": "always", "worlds": 20}
     played = rs.replay_log(outreach(1, helps, True), 16, ["whittle", "round_robin"], **options)
     said = replay_sentence(played, CALLS)
-    assert played.is_guessed == (not helps)
+    assert played.whole.is_guessed == (not helps)
     if helps:
         assert said.startswith("In short: of the policies played, whittle earns most")
     else:
@@ -177,6 +177,8 @@ def test_rows_that_count_for_nothing_are_told():
     logged = outreach(1, 0.3, True, num_arms=20, steps=12, pulls=4)
     notes = fit_arms(logged, controlled=True, passive_rewards=[0, 1]).notes
     assert any(note.startswith("192 rows of arms that were not pulled count") for note in notes)
+    of = fit_arms(logged, controlled=True, passive_rewards=[0, 1])
+    assert "48 results of 20 arms" in sentences(of, decide(of, 4), CALLS)[0]
     always = fit_arms(logged, controlled=True, passive_rewards=[0, 1], seen="always")
     assert not any("count for nothing" in note for note in always.notes)
 
@@ -193,7 +195,7 @@ def test_a_tie_with_taking_turns_is_no_win():
     known = ("model-based", 1.0, 0.8, 1.2, "")
     played = SimpleNamespace(
         policies=[PlayedPolicy("round_robin", *known), PlayedPolicy("random", *known)],
-        is_guessed=False, by_world={},
+        whole=SimpleNamespace(is_guessed=False), by_world={},
     )  # fmt: skip
     assert replay_sentence(played, CALLS) == (
         "In short: none of the policies played earns more than taking turns, 1 (0.8 to 1.2) "

@@ -241,7 +241,7 @@ def _print_fit(fitted: FittedLog, units: Units) -> None:
     found = check_rows(fitted.checks)
     print_lines([f"Can we trust this? {model_verdict(fitted)}"])
     print_table(
-        f"checks of {seen_in_brief(fitted.log, units)}; at p = 0.01 or less one fails",
+        f"checks of {seen_in_brief(fitted, units)}; at p = 0.01 or less one fails",
         ("check", "verdict", "finding", "p", "s.d. off"),
         [row[:5] for row in found],
         words=("check", "verdict"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from dataclasses import asdict
 from math import isfinite
@@ -163,6 +162,7 @@ def _replay_data(played: Replay) -> dict[str, Any]:
             for p in played.policies
         ],
         "notes": list(played.notes),
+        "shows_gain": not played.whole.is_guessed,
         "forgetting": forgetting_data(played.forgetting),
     }
 
@@ -170,6 +170,7 @@ def _replay_data(played: Replay) -> dict[str, Any]:
 def _print_replay(played: Replay, units: Units, pulled_alone: bool) -> None:
     """Print the table; `pulled_alone` says that what the log earned is of pulled arms alone."""
     from restive.arguments import counted
+    from restive.logs.forgetting_words import sentence_of_fit
 
     if played.calibration is not None:
         print_lines([f"calibration: {played.calibration.sentence}"])
@@ -203,6 +204,4 @@ def _print_replay(played: Replay, units: Units, pulled_alone: bool) -> None:
     for why, who in refused.items():
         if len(who) > 1:
             notes.append(f"refused, by matched pulls, for {', '.join(who)}: {why}")
-    # the replay wrote it without the nouns of whoever asks
-    changes = re.sub(r"\b([Tt]he) arms\b", rf"\1 {units.arms}", played.forgetting_sentence)
-    print_lines([changes, *notes])
+    print_lines([sentence_of_fit(played.whole, units.arms), *notes])

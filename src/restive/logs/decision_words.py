@@ -14,7 +14,6 @@ import numpy as np
 from restive.arguments import counted, plural
 from restive.logs.decision import Estimate, FitDecision
 from restive.logs.fitted import FittedLog
-from restive.logs.log import Log
 
 __all__ = ["Units", "headline", "percent_in_words", "seen_in_brief", "sentences", "units_of"]
 
@@ -60,13 +59,15 @@ def _noun_of(column: str) -> str:
     return words[0] if plain and not words[0].endswith("s") else "arm"  # patients have no plural
 
 
-def seen_in_brief(log: Log, units: Units) -> str:
+def seen_in_brief(fitted: FittedLog, units: Units) -> str:
     """Say how much was seen, and when, for people who call nothing a sighting."""
-    return f"{_seen(log, units)} in {counted(log.num_steps, units.step)}, {log.span}"
+    log = fitted.log
+    return f"{_seen(fitted, units)} in {counted(log.num_steps, units.step)}, {log.span}"
 
 
-def _seen(log: Log, units: Units) -> str:
-    return f"{counted(log.num_sightings, 'result')} of {counted(log.num_arms, units.arm)}"
+def _seen(fitted: FittedLog, units: Units) -> str:
+    arms = counted(fitted.log.num_arms, units.arm)
+    return f"{counted(fitted.num_sightings, 'result')} of {arms}"
 
 
 def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
@@ -115,7 +116,7 @@ def sentences(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
 
 
 def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
-    seen = _seen(fitted.log, units)
+    seen = _seen(fitted, units)
     if not found.can_differ:
         return (
             f"What to do: nothing follows from {seen} yet. If {units.pulls} change people or "

@@ -106,6 +106,13 @@ class FittedLog:
         return self.passive_rewards is not None and not self.shows_gain
 
     @property
+    def num_sightings(self) -> int:
+        """How many sightings count: of pulled arms alone where pulls change how arms move."""
+        if self.controlled and self.seen != "always":
+            return int((self.log.code_column & 1).sum(dtype=np.int64))
+        return self.log.num_sightings
+
+    @property
     def by_mode(self) -> bool:
         """Whether sightings count by whether the arm was pulled in the step before."""
         return self.counts.by_mode
@@ -113,7 +120,7 @@ class FittedLog:
     def __repr__(self) -> str:
         held = sum(check.verdict == "holds" for check in self.checks)
         return (
-            f"FittedLog({counted(self.log.num_sightings, 'sighting')} of "
+            f"FittedLog({counted(self.num_sightings, 'sighting')} of "
             f"{counted(self.log.num_arms, 'arm')}; "
             f"{held} of {len(self.checks)} checks hold)"
         )

@@ -141,7 +141,7 @@ class Log:
     @property
     def steps_apart(self) -> int:
         """Of how many steps all rows are a multiple apart: 7 where days of weekly dates are."""
-        return int(np.gcd.reduce(np.diff(np.unique(self.step_column)))) or 1
+        return int(np.gcd.reduce(self.step_column - self.step_column.min())) or 1
 
     def blocks(self) -> Iterator[ArmBlock]:
         """Yield all sightings, some arms at a time."""

@@ -55,8 +55,8 @@ LEAST_KNOWN = 0.25  # of m, before anything was seen: a standard deviation of 2
 SURE = 1e-9  # chances stay this far from 0 and 1
 
 
-class Seen(NamedTuple):
-    """What was seen of some arms: each row is a state after another, arm by arm."""
+class Transitions(NamedTuple):
+    """What followed what of some arms, arm by arm."""
 
     starts: IntArray  # [K + 1] of each arm
     arm: IntArray  # [C] place
@@ -66,7 +66,7 @@ class Seen(NamedTuple):
     number: FloatArray  # [C] how often
 
     @classmethod
-    def of(cls, counts: LogCounts, arms: IntArray) -> Seen:
+    def of(cls, counts: LogCounts, arms: IntArray) -> Transitions:
         """Return what was counted of these arms."""
         starts, places = cells_of(counts, arms)
         row, elapsed, good = counts.unpacked(counts.cells[places])
@@ -102,7 +102,7 @@ class LogitLaw(NamedTuple):
         normals, precision = _normal_points(self.loads.shape[1]), _inverse(self.covariance)
         for begin in range(0, len(arms), BLOCK):
             own = arms[begin : begin + BLOCK]
-            seen = Seen.of(counts, own)
+            seen = Transitions.of(counts, own)
             start = np.zeros((len(own), self.loads.shape[1]))
             modes = _modes(self, seen, precision, start, 5 * NEWTON_STEPS)
             spread = _cholesky(_inverse(modes.curvature))
@@ -125,7 +125,7 @@ class _Modes(NamedTuple):
 
 def logit_law(counts: LogCounts, arms: IntArray) -> LogitLaw:
     """Return the law that what was seen of these arms of two states speaks for."""
-    seen = Seen.of(counts, evenly_spread(arms, MOST_ARMS))
+    seen = Transitions.of(counts, evenly_spread(arms, MOST_ARMS))
     num_arms = len(seen.starts) - 1
     fits = [_fit(seen, loads) for loads in (TOGETHER, APART)]
     penalty = 0.5 * float(logarithms([max(num_arms, 1)])[0])
@@ -136,7 +136,7 @@ def logit_law(counts: LogCounts, arms: IntArray) -> LogitLaw:
     return fits[int(np.argmax(scores))][0]
 
 
-def _fit(seen: Seen, loads: FloatArray) -> tuple[LogitLaw, float]:
+def _fit(seen: Transitions, loads: FloatArray) -> tuple[LogitLaw, float]:
     """Fit a law; return it with its log likelihood."""
     free, num_arms = loads.shape[1], len(seen.starts) - 1
     law = LogitLaw(_first_guess(seen), loads, np.eye(free), np.zeros((4, 4)))
@@ -168,7 +168,7 @@ def _fit(seen: Seen, loads: FloatArray) -> tuple[LogitLaw, float]:
     return law._replace(unknown=_cholesky(_inverse(known))), float(logs.sum())
 
 
-def _first_guess(seen: Seen) -> FloatArray:
+def _first_guess(seen: Transitions) -> FloatArray:
     """Log odds [4] of what followed soonest, all arms together; of what never did, as pulled."""
     odds = np.zeros(4)
     for row in range(4):
@@ -181,7 +181,9 @@ def _first_guess(seen: Seen) -> FloatArray:
     return odds
 
 
-def _modes(law: LogitLaw, seen: Seen, precision: FloatArray, u: FloatArray, steps: int) -> _Modes:
+def _modes(
+    law: LogitLaw, seen: Transitions, precision: FloatArray, u: FloatArray, steps: int
+) -> _Modes:
     """Find the most likely u of each arm by Fisher's scoring, from `u` on."""
     for left in range(steps, -1, -1):
         chances = _chances(law.mean + np.einsum("rd,kd->kr", law.loads, u))
@@ -202,7 +204,7 @@ def _chances(odds: FloatArray) -> FloatArray:
     return np.asarray(1 / (1 + exponentials(-odds)))
 
 
-def _log_chances(seen: Seen, chances: FloatArray) -> FloatArray:
+def _log_chances(seen: Transitions, chances: FloatArray) -> FloatArray:
     """Log likelihoods [C, M] of what was seen, under chances [K, M, 4] of each arm."""
     own = chances[seen.arm]
     first = np.take_along_axis(own, seen.row[:, None, None], axis=2)[:, :, 0]
@@ -215,7 +217,7 @@ def _log_chances(seen: Seen, chances: FloatArray) -> FloatArray:
     )
 
 
-def _chance_of_good(seen: Seen, chances: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _chance_of_good(seen: Transitions, chances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Chances [C] of the good state, and their gradients [C, 4] in log odds, at chances [K, 4]."""
     own = chances[seen.arm]
     cells, k = np.arange(len(seen.arm)), seen.waited

@@ -30,7 +30,6 @@ from restive.logs.checks import check_log
 from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.fitting import refuse_unlike_pulls, require_seen
 from restive.logs.forgetting import ForgettingAdvice, advised_forgetting
-from restive.logs.forgetting_words import sentence_of_fit
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.log import Log
 from restive.logs.play import (
@@ -100,10 +99,13 @@ class Replay:
     calibration: Calibration | None
     policies: tuple[PlayedPolicy, ...]
     notes: tuple[str, ...]
+    whole: FittedLog  # the whole log, as `fit` has it: what is said of the arms is of that
     by_world: dict[str, FloatArray] = field(default_factory=dict)  # what model-based means are of
-    forgetting: ForgettingAdvice | None = None  # whether the arms change, and how long to remember
-    forgetting_sentence: str = ""  # in words
-    is_guessed: bool = False  # the whole log does not show that pulls do any good
+
+    @property
+    def forgetting(self) -> ForgettingAdvice | None:
+        """Whether the arms change, and how long to remember."""
+        return self.whole.forgetting
 
     def __repr__(self) -> str:
         policies, steps = f"{len(self.policies):,} policies", counted(self.num_steps, "step")
@@ -208,16 +210,13 @@ def replay_log(
             played = [replace(p, note="the model failed its calibration") for p in played]
     if random_pulls:
         played += [game.matched(name, log, at) for name in policies]
-    whole = known  # what is said of the arms is what a fit says, of all that was seen
+    whole = known
     if at:
         whole = fit_arms(log, prior, rewards, controlled, None, progress, passive_rewards, seen)
-    remembered = replace(
-        whole, forgetting=advised_forgetting(whole, partial(progress, "remembering"))
-    )
+    whole = replace(whole, forgetting=advised_forgetting(whole, partial(progress, "remembering")))
     return Replay(
         log, num_pulls, at, num_steps, earned, pulls, calibration, tuple(played),
-        (*known.notes, *notes), game.by_world, remembered.forgetting, sentence_of_fit(remembered),
-        whole.is_guessed,
+        (*known.notes, *notes), whole, game.by_world,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def replay_sentence(played: Replay, units: Units) -> str:
         return "Nothing can be said about other ways of choosing."
     best = max(known.values(), key=lambda p: p.per_step)
     base = known.get("round_robin") or known.get("random")
-    if played.is_guessed and best.kind != "exact":
+    if played.whole.is_guessed and best.kind != "exact":
         return (
             f"In short: this log does not show that {units.pulls} help anybody. The figures are "
             f"what {units.pulls} would be worth if they did what the model takes to be likely; "

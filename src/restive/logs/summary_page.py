@@ -31,7 +31,7 @@ def summary_page(fitted: FittedLog, found: FitDecision, units: Units, title: str
         heading=headline(fitted, found, units),
         lead=sentences(fitted, found, units),
         chart=ways_chart(fitted, found, units),
-        about=f"From {seen_in_brief(fitted.log, units)}. fit.html has what is behind it.",
+        about=f"From {seen_in_brief(fitted, units)}. fit.html has what is behind it.",
     )
 
 
