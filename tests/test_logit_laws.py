@@ -20,6 +20,7 @@ from restive.logs.logit_laws import (
     _log_determinant,
     logit_law,
 )
+from restive.logs.play import Worlds
 
 GRID = np.linspace(-12, 12, 4001)
 
@@ -172,6 +173,17 @@ def test_how_well_the_law_is_known():
         drawn_mean = law.redrawn(np.array([1.0, 0.0, 0.0, 0.0])).mean
         assert drawn_mean - law.mean == pytest.approx(law.unknown[:, 0])
     assert 0.6 < np.mean(np.square(scores)) < 1.7
+
+
+def test_worlds_differ_in_what_is_not_known_of_the_law():
+    """Mean chances of all arms differ more between worlds of two laws than of one."""
+    rng = np.random.default_rng(6)
+    arm, step = np.nonzero(rng.random((120, 20)) < 0.3)
+    log = rs.log_of(arm, step, rng.integers(2, size=len(arm)))
+    known = fit_arms(log, controlled=True, passive_rewards=[0, 1])
+    worlds = Worlds(known, 200, 1)
+    mean = worlds.passive[:, :, 0, 1].mean(axis=1).reshape(10, 20)  # world r has law r % 20
+    assert mean.mean(axis=0).std() > 2 * mean.std(axis=0).mean()
 
 
 @pytest.mark.parametrize(
