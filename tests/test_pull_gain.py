@@ -208,3 +208,12 @@ def test_weekly_dates_as_days_are_noticed():
     weekly = rs.log_of([0, 0, 1, 1], [0, 14, 7, 21], [0, 1, 1, 0])
     assert weekly.steps_apart == 7
     assert rs.log_of([0, 1], [3, 3], [0, 1]).steps_apart == 1
+
+
+def test_pulls_for_everyone_leave_nothing_to_do():
+    logged = outreach(1, 0.3, True, num_arms=3, steps=20, pulls=1)
+    of = fit_arms(logged, controlled=True, passive_rewards=[0, 1], seen="always")
+    found = decide(of, 3)
+    assert headline(of, found, CALLS).startswith("Nothing to choose")
+    do = sentences(of, found, CALLS)[0]
+    assert do == "What to do: nothing; there are calls for everyone in each week."

@@ -117,6 +117,8 @@ def sentences(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
 
 def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
     seen = _seen(fitted, units)
+    if found.num_pulls >= fitted.log.num_arms:
+        return f"What to do: nothing; there are {units.pulls} for everyone in each {units.step}."
     if not found.can_differ:
         return (
             f"What to do: nothing follows from {seen} yet. If {units.pulls} change people or "
