@@ -9,6 +9,7 @@ import pytest
 
 import restive as rs
 from restive.errors import ProblemError, RestiveError
+from restive.live.settings import Settings
 from test_live_terminal import MONDAYS, SETTINGS, calls, restive, results, week
 from test_live_undo import at_a_terminal
 
@@ -245,3 +246,8 @@ def test_an_alarm_whose_cause_was_corrected_offers_nothing_to_forget(calls):
 def listed(path, column="client"):
     with open(path) as file:
         return [row[column] for row in csv.DictReader(file)]
+
+
+def test_an_outcome_without_a_word_is_refused():
+    with pytest.raises(ProblemError, match="an outcome has no word"):
+        Settings(1, outcomes={" ": 1})

@@ -83,6 +83,8 @@ class Settings:
         if self.max_elapsed is not None:
             checked_elapsed(self.max_elapsed)
         for word, meaning in self.outcomes.items():
+            if not word.strip():
+                raise ProblemError("an outcome has no word: write it as no_answer=not-pulled")
             checked_result(meaning, f"outcome {shown(word)}")
             self._require_state(word, meaning)
 
