@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 import restive as rs
 from oracles.posterior_naive import Ridge
@@ -310,6 +311,36 @@ def test_particles_of_three_states_forget():
     # an effective size above 60: six standard errors
     assert posterior.effective > 60
     assert (np.abs(posterior.mean().active - mean) < 6 / np.sqrt(60) * deviations).all()
+
+
+@pytest.mark.parametrize("forget_after", [2, 30, 300])
+def test_rows_of_arms_that_are_always_seen_have_decayed_dirichlet_laws(forget_after):
+    """Decayed counts are no whole numbers: mean, deviation and quantiles are those of Beta laws."""
+    rewards, ones = [0.0, 0.5, 1.0], np.ones((3, 3))
+    arm = rs.DirichletArmPrior(ones, 2 * ones, rewards, particles=4096, seen="always")
+    prior = rs.IndependentPrior([arm] * 2)
+    agent = rs.TSDE(prior, 1, horizon=1000, seed=3, forget_after=forget_after)
+    rng, last = np.random.default_rng(5), agent.belief_state.last_state.tolist()
+    alphas = np.repeat([[ones, 2 * ones]], 2, axis=0)  # [K, pulled or not, S, S]
+    for t in range(1, 61):
+        pulled = agent.select().tolist()
+        states = rng.choice(3, 2, p=[0.2, 0.3, 0.5]).tolist()
+        for k in range(2):
+            alphas[k, int(k not in pulled), last[k], states[k]] += share_left(t, 61, forget_after)
+        agent.observe(states)
+        last = states
+    agent.select()
+    for k in range(2):
+        found = agent.posterior(k)
+        for chains, alpha in zip((found.active, found.passive), alphas[k], strict=True):
+            law = beta(alpha, alpha.sum(axis=1, keepdims=True) - alpha)
+            mean = np.einsum("m,mij->ij", found.weights, chains)
+            square = np.einsum("m,mij->ij", found.weights, (chains - mean) ** 2)
+            assert (np.abs(mean - law.mean()) < 0.02 * law.std()).all()
+            assert (np.abs(np.sqrt(square) / law.std() - 1) < 0.03).all()
+            for q in (0.1, 0.5, 0.9):
+                below = np.einsum("m,mij->ij", found.weights, chains <= law.ppf(q))
+                assert (np.abs(below - q) < 0.02).all()
 
 
 @pytest.mark.parametrize("make", [lambda: channels(3), lambda: rs.beta_prior(num_arms=3)])

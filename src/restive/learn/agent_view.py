@@ -279,7 +279,7 @@ class AgentView:
         k = checked_arm(k, self.task.num_arms)
         group = self._group(k)
         if self._particle_keeper.conjugates.has(group):
-            return self._particle_keeper.conjugates.posterior(group).particles()
+            return self._particle_keeper.conjugates.posterior(group)
         unchecked = False
         if self._particle_keeper.has(group):
             matrices = np.moveaxis(self._particle_keeper.matrices(group), 2, 0)

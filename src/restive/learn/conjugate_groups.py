@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.loop.tables import ConjugateGroups
 from restive.kernels.plan.always_seen import NUM_LINES, NUM_RESULTS, work_rows
+from restive.learn.posterior import ArmPosterior
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.slots import Choices
 from restive.plan.actors import int_zeros, no_conjugates
@@ -60,9 +61,9 @@ class ConjugateKeeper:
         first = int(self.groups.index_starts[number])
         return self.groups.indices[first : first + self.priors[group].num_states]
 
-    def posterior(self, group: int) -> DirichletArmPrior:
-        """Return what a group's arms may be, as a prior for what follows."""
-        return self.priors[group].counted(self._part(self.groups.counts, group))
+    def posterior(self, group: int) -> ArmPosterior:
+        """Return what is believed of a group's arms."""
+        return self.priors[group].particles_after(self._part(self.groups.counts, group))
 
     def to_data(self, changed: NDArray[np.bool_]) -> dict[str, Any]:
         """What a snapshot holds of them."""

@@ -140,16 +140,6 @@ class DirichletArmPrior:
             np.add.at(counts, (rows, seen), times)
         return counts
 
-    def counted(self, counts: FloatArray) -> DirichletArmPrior:
-        """Return what an arm that is always seen may be after so many more moves [R, S]."""
-        evidence, size = Evidence(self.num_states), self.num_states
-        rows, seen = np.nonzero(counts)
-        times = counts[rows, seen].astype(np.int64)
-        first = rows < size
-        evidence.add(rows[first], 1, seen[first], times[first])
-        evidence.add(rows[~first] - size, 1, seen[~first], times[~first], pulled=False)
-        return self.given(evidence)
-
     @cached_property
     def typical(self) -> Arm:
         """An arm with the prior's states and rewards: that of its mean."""
@@ -201,7 +191,16 @@ class DirichletArmPrior:
 
     def particles(self) -> ArmPosterior:
         """Return weighted chains that stand for what the arm may be, given the evidence."""
-        drawn = self.drawn
+        return self._chains(self.drawn)
+
+    def particles_after(self, counts: FloatArray) -> ArmPosterior:
+        """Return those of an arm that is always seen after so many more moves [R, S].
+
+        Counts need not be whole: those of agents that forget fade.
+        """
+        return self._chains(self._drawn_after(counts))
+
+    def _chains(self, drawn: Particles) -> ArmPosterior:
         active = np.ascontiguousarray(np.moveaxis(drawn.matrices[: self.num_states], 2, 0))
         passive = np.ascontiguousarray(np.moveaxis(drawn.matrices[-self.num_states :], 2, 0))
         weights = drawn.weights / drawn.weights.sum()
@@ -212,10 +211,15 @@ class DirichletArmPrior:
     def drawn(self) -> Particles:
         """The particles as learners start with them."""
         if self.always_seen:
-            rows = rows_prior(self.posterior_alphas, self.num_particles)
-            return particles_given(rows, counts_of(fresh_arm(rows)))
+            return self._drawn_after(0.0)
         counts = counts_of(count_evidence(fresh_arm(self.rows), self.evidence))
         return particles_given(self.rows, counts)
+
+    def _drawn_after(self, counts: FloatArray | float) -> Particles:
+        """Particles of an arm that is always seen after so many more moves [R, S]."""
+        alphas = self._alphas_with(self._moves(self.evidence) + counts)
+        rows = rows_prior(alphas, self.num_particles)
+        return particles_given(rows, counts_of(fresh_arm(rows)))
 
     def draw(self, key: np.uint64) -> Arm:
         """Draw an arm with the first numbers of a random stream.
