@@ -1,5 +1,6 @@
 """Numbers with names: kernels and Python read and write the same records."""
 
+from types import GenericAlias
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import hot_kernel, part
 from restive.kernels.jit.handles import Handle, opener
-from restive.kernels.jit.records import Block, Records, new_record, record_dtype
+from restive.kernels.jit.records import Block, Records, element_dtype, new_record, record_dtype
 
 
 class Clock(Block):
@@ -67,6 +68,19 @@ def test_many_records():
     clocks = np.zeros(3, dtype=record_dtype(Clock))
     clocks[1].time = 4
     assert clocks["time"].tolist() == [0, 4, 0]
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        NDArray[np.int32],
+        np.ndarray[tuple[int, ...], np.dtype[np.int32]],  # what it stands for, before numpy 2.5
+        GenericAlias(list, np.int32),  # one argument, as NDArray takes since then
+    ],
+)
+def test_the_type_of_an_array_is_what_its_annotation_says_last(hint):
+    assert element_dtype(hint) == np.int32
+    assert element_dtype(Records[Clock]) == record_dtype(Clock)
 
 
 def test_a_handle_refuses_other_records():

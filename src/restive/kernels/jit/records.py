@@ -72,7 +72,9 @@ def element_dtype(hint: Any) -> np.dtype[Any]:
     """Type of the elements of an array that is annotated as `NDArray[...]` or `Records[...]`."""
     if get_origin(hint) is Records:
         return record_dtype(get_args(hint)[0])
-    made: np.dtype[Any] = np.dtype(get_args(get_args(hint)[1])[0])
+    while inner := get_args(hint):  # numpy's alias has one argument or two, the last says the type
+        hint = inner[-1]
+    made: np.dtype[Any] = np.dtype(hint)
     return made
 
 
