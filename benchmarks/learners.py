@@ -28,9 +28,8 @@ LEVELS = [i / 10 for i in range(1, 10)]
 AGES = 94
 HORIZON = 2000
 LONG = 20_000  # where the one planning of Restless-UCB is spread over more steps
-SIZES = {"colored_ucrl2": (2, 1)}  # arms, pulls
 # Replications of ours and of numpy's version; what one costs depends on the bandit drawn.
-REPLICATIONS = {("restless_ucb", LONG): (20, 3), ("colored_ucrl2", HORIZON): (20, 10)}
+REPLICATIONS = {("restless_ucb", LONG): (20, 3)}
 # Those of arms that are always seen are in `always_seen.py`.
 NAMES = [name for name, make in LEARNERS.items() if getattr(make, "sees", "pulled") != "always"]
 CASES = (*((name, HORIZON) for name in NAMES), ("restless_ucb", LONG))
@@ -74,9 +73,7 @@ def run() -> list[Result]:
 
 def setup_of(name: str, horizon: int) -> tuple[Task, Learner]:
     """Return a learner with the bandit that it is timed on."""
-    num_arms, num_pulls = SIZES.get(name, (8, 3))
-    prior = rs.grid_prior(LEVELS, num_arms)
-    return make_task(prior, num_pulls, "whittle", horizon), learner(name)
+    return make_task(rs.grid_prior(LEVELS, 8), 3, "whittle", horizon), learner(name)
 
 
 def numpy_version(name: str, setup: tuple[Task, Learner]) -> Version:

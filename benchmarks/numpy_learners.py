@@ -10,7 +10,6 @@ number of episodes or phases begun.
 
 from __future__ import annotations
 
-from itertools import combinations, product
 from math import ceil, log, log2, sqrt
 
 import numpy as np
@@ -20,7 +19,6 @@ import restive as rs
 
 __all__ = [
     "run_beta_bernoulli",
-    "run_colored_ucrl2",
     "run_regenerative_cycle",
     "run_relative",
     "run_restless_ucb",
@@ -229,95 +227,3 @@ def run_restless_ucb(
             age = np.minimum(world.elapsed, max_age) - 1
             world.pull(top(index[arms, world.last_state, age], num_pulls))
     return world.expected, 1 if index is None else 2
-
-
-class Meta:
-    """Joint states of (last state, age) of all arms that can be reached, numbered from 0."""
-
-    def __init__(self, num_arms: int, num_pulls: int, ages: int) -> None:
-        self.sets = list(combinations(range(num_arms), num_pulls))
-        outcomes = list(product((0, 1), repeat=num_pulls))
-        numbers = {(1,) * num_arms: 0}  # all seen good, one step ago
-        states = list(numbers)
-        following = []
-        last = 2 * (ages - 1)  # of an arm's cells 2 (age - 1) + state, for all older ones
-        for cells in states:  # grows meanwhile
-            rested = [min(cell + 2, last) for cell in cells]
-            for arms in self.sets:
-                for seen in outcomes:
-                    after = rested.copy()
-                    for k, s in zip(arms, seen, strict=True):
-                        after[k] = min(s, last)
-                    if tuple(after) not in numbers:
-                        numbers[tuple(after)] = len(states)
-                        states.append(tuple(after))
-                    following.append(numbers[tuple(after)])
-        shape = (len(states), len(self.sets), len(outcomes))
-        self.following = np.array(following).reshape(shape)
-        pulled = np.array(self.sets)
-        self.colours = pulled * (last + 1) + np.array(states)[:, pulled]  # [M, A, N]
-        self.num_colours = num_arms * (last + 1)
-        self.earned = np.array(outcomes).sum(axis=1)
-
-    def hopes(self, values: FloatArray, good: FloatArray, radius: FloatArray) -> FloatArray:
-        """Best reward plus value [M, A] under laws in an L1 ball; `good` is the chance of 1."""
-        room = self.earned + values[self.following]  # [M, A, 2^N]
-        for i in reversed(range(self.colours.shape[2])):
-            room = room.reshape(*room.shape[:2], -1, 2)
-            bad_value, good_value = room[..., 0], room[..., 1]
-            colour = self.colours[:, :, i, None]
-            moved = np.where(good_value >= bad_value, radius[colour] / 2, -radius[colour] / 2)
-            chance = np.clip(good[colour] + moved, 0, 1)
-            room = bad_value + chance * (good_value - bad_value)
-        return room[:, :, 0]
-
-    def policy(self, good: FloatArray, radius: FloatArray, precision: float) -> IntArray:
-        """Return the set to pull in each joint state, by extended value iteration."""
-        values = np.zeros(len(self.following))
-        while True:
-            hopes = self.hopes(values, good, radius)
-            best = hopes.max(axis=1)
-            increases = best - values
-            if np.ptp(increases) < precision:
-                return np.argmax(hopes >= best[:, None] - 1e-9, axis=1)
-            values += increases / 2
-            values -= values[0]
-
-
-def run_colored_ucrl2(
-    beliefs: FloatArray,
-    num_arms: int,
-    num_pulls: int,
-    horizon: int,
-    rng: np.random.Generator,
-    ages: int = 8,
-    delta: float = 0.05,
-) -> tuple[float, int]:
-    """Play optimistic policies of the aggregated process, a new one when a colour doubles."""
-    world = World(beliefs, num_arms, rng)
-    meta = Meta(num_arms, num_pulls, ages)
-    sets = np.array(meta.sets)
-    digits = 2 ** np.arange(num_pulls)[::-1]  # the first arm's state counts most
-    before = np.zeros(meta.num_colours)
-    during = np.zeros(meta.num_colours)
-    seen_good = np.zeros(meta.num_colours)
-    episodes, state, ended = 0, 0, True
-    for t in range(1, horizon + 1):
-        if ended:
-            before += during
-            during[:] = 0
-            visits = np.maximum(before, 1)
-            spread = np.sqrt(56 * 2 * log(4 * meta.num_colours * t / delta) / visits)
-            radius = np.where(before > 0, 1 / sqrt(horizon) + spread, 2.0)
-            good = np.where(before > 0, seen_good / visits, 0.5)
-            policy = meta.policy(good, radius, 1 / sqrt(t))
-            episodes += 1
-        action = policy[state]
-        colours = meta.colours[state, action]
-        seen = world.pull(sets[action])
-        during[colours] += 1
-        seen_good[colours] += seen
-        state = meta.following[state, action, digits @ seen]
-        coming = meta.colours[state, policy[state]]
-        ended = bool((during[coming] >= np.maximum(before[coming], 1)).any())
-    return world.expected, episodes

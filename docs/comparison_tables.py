@@ -17,7 +17,6 @@ from restive.studies.summary import CaseSummary, load_results
 
 PAGE = Path(__file__).with_name("comparison.md")
 PART = re.compile(r"(<!-- measured: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-REFUSED = "refused: too large"
 AHEAD, BEHIND, EQUAL = "+", "−", "·"
 
 
@@ -47,16 +46,18 @@ class Comparison:
     def signs(self, horizon: int, instance: str, title: str, other: str) -> str:
         """Return a sign per seed: whether `other` loses less than `title`, more, or who knows."""
         found = (self.difference(horizon, instance, seed, title, other) for seed in self.seeds)
-        return "".join(sign(*pair) if pair else "" for pair in found)
+        return "".join(sign(*pair) for pair in found)
+
+    def places(self, ranking: Ranking) -> dict[str, int]:
+        """Return where each learner stands in a ranking."""
+        return {self.title(case): place for place, case in enumerate(ranking.cases)}
 
     def difference(
         self, horizon: int, instance: str, seed: int, title: str, other: str
-    ) -> tuple[float, float, bool] | None:
+    ) -> tuple[float, float, bool]:
         """Return regret minus that of another, its half-width, and whether they are told apart."""
         ranking = self.at(horizon, instance, seed)
-        at = {self.title(case): place for place, case in enumerate(ranking.cases)}
-        if title not in at or other not in at:
-            return None
+        at = self.places(ranking)
         i, j = sorted((at[title], at[other]))
         pair = ranking.pairs[i, j]
         signed = pair.difference if at[title] == j else -pair.difference
@@ -87,10 +88,8 @@ def regrets(compared: Comparison) -> Iterator[str]:
 def regret(compared: Comparison, instance: str, title: str) -> str:
     """Return a learner's regret and place."""
     ranking = compared.at(compared.horizons[-1], instance, compared.seeds[0])
-    for at, case in enumerate(ranking.cases):
-        if compared.title(case) == title:
-            return f"{at_end(case.regret)} ({ranking.place(at)})"
-    return REFUSED
+    at = compared.places(ranking)[title]
+    return f"{at_end(ranking.cases[at].regret)} ({ranking.place(at)})"
 
 
 def against(compared: Comparison) -> Iterator[str]:
@@ -108,8 +107,6 @@ def cell(compared: Comparison, horizon: int, instance: str, title: str) -> str:
     """Return a difference to TSDE and its signs."""
     first = compared.titles[0]
     found = compared.difference(horizon, instance, compared.seeds[0], title, first)
-    if found is None:
-        return REFUSED
     return f"{with_half_width(*found[:2])} {compared.signs(horizon, instance, title, first)}"
 
 
@@ -173,9 +170,8 @@ def always_ahead(compared: Comparison, horizon: int, title: str) -> str:
     """Say on how many instances TSDE is ahead of a learner with every seed."""
     first = compared.titles[0]
     signs = [compared.signs(horizon, name, title, first) for name in compared.instances]
-    played = list(filter(None, signs))
-    always = sum(set(found) == {AHEAD} for found in played)
-    return f"{always} of {len(played)} instances at T = {horizon:,}"
+    always = sum(set(found) == {AHEAD} for found in signs)
+    return f"{always} of {len(signs)} instances at T = {horizon:,}"
 
 
 def options(compared: Comparison) -> Iterator[str]:

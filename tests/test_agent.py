@@ -19,9 +19,8 @@ from restive.learn.learners.base import Relative
 NAMES = [n for n, made in LEARNERS.items() if getattr(made, "sees", "pulled") == "pulled"]
 NARROWING = ["tsde", "thompson_every_step", "epsilon_greedy", "ucb1", "beta_bernoulli"]
 NARROWING += ["restless_ucb"]
-FIXED = ["regenerative_cycle", "colored_ucrl2"]
+FIXED = ["regenerative_cycle"]
 OPTIONS = {
-    "colored_ucrl2": {"ages": 2},
     "epsilon_greedy": {"epsilon": 0.3},
     "restless_ucb": {"exploration": 3, "max_age": 9},
 }

@@ -16,7 +16,7 @@ RELATIVES = [
     "certainty_equivalence", "epsilon_greedy", "mean_index",
 ]  # fmt: skip
 RIVALS = ["ucwhittle", "wiql", "qwi"]
-PULLED_ONLY = ["ucb1", "beta_bernoulli", "regenerative_cycle", "restless_ucb", "colored_ucrl2"]
+PULLED_ONLY = ["ucb1", "beta_bernoulli", "regenerative_cycle", "restless_ucb"]
 
 
 def dirichlet(bandit):

@@ -27,7 +27,6 @@ NAMES = [n for n, made in LEARNERS.items() if getattr(made, "sees", "pulled") ==
 
 # Options with which a learner is quick, and does all that it ever does, in a short run.
 OPTIONS = {
-    "colored_ucrl2": {"ages": 2, "scale": 0.05},
     "epsilon_greedy": {"epsilon": 0.3},
     "episodic_thompson": {"length": 7},
     "restless_ucb": {"exploration": 3, "max_age": 20},
@@ -509,7 +508,6 @@ GOOD, BAD = rs.gilbert_elliott(0.85, 0.9), rs.gilbert_elliott(0.1, 0.15)
 
 # The radii of both are those of proofs, too wide for so few steps.
 LEARNING = {
-    "colored_ucrl2": {"ages": 2, "scale": 0.05},
     "restless_ucb": {"exploration": 20, "scale": 0.1},
 }
 

@@ -20,9 +20,8 @@ from test_fuzz import LIVES
 LEARNERS = {n: m for n, m in ALL_LEARNERS.items() if getattr(m, "sees", "pulled") == "pulled"}
 
 COMPILED = [name for name, made in LEARNERS.items() if not hasattr(made, "rules")]
-FIXED = ["regenerative_cycle", "colored_ucrl2"]  # which pull what they chose
+FIXED = ["regenerative_cycle"]  # which pull what they chose
 OPTIONS = {
-    "colored_ucrl2": {"ages": 2},
     "epsilon_greedy": {"epsilon": 0.3},
     "episodic_thompson": {"length": 7},
     "restless_ucb": {"exploration": 3, "max_age": 9},

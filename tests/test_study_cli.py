@@ -233,10 +233,12 @@ def test_all_mistakes_of_a_study_are_told(capsys, monkeypatch, tmp_path):
         assert words in err
 
 
-TWO_INSTANCES = """
-learners = ["tsde", "colored_ucrl2"]
+MANY_AGES = """
+kind = "frequentist"
+learners = ["tsde", {name = "restless_ucb", max_age = 10_000_000}]
 horizon = 20
-sweep.instance = ["satellite-urban-s", "paper-bayesian"]
+problem = {num_pulls = 1, arm = [{p01 = 0.3, p11 = 0.5, count = 500}]}
+prior.levels = [0.3, 0.5]
 """
 NEVER_SETTLED = """
 kind = "frequentist"
@@ -263,7 +265,7 @@ prior.zoo = "paper-bayesian"
 @pytest.mark.parametrize(
     ("text", "case", "words"),
     [
-        (TWO_INSTANCES, "instance paper-bayesian, colored_ucrl2, whittle", "see its options ages"),
+        (MANY_AGES, "restless_ucb(max_age=10000000), whittle", "use a smaller max_age"),
         (NEVER_SETTLED, "whittle", "give max_elapsed, the same wherever the arm is used"),
         (MANY_PULLS, "whittle", "pull fewer arms; use baseline = 'coupled'"),
         (OPTIMAL, "optimal", "use whittle or lp_priority"),

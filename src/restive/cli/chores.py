@@ -76,7 +76,7 @@ def _other_learners() -> None:
     """All learners that are not of TSDE's family, online and replicated."""
     bandit = _outreach()
     prior = IndependentPrior([ArmPrior([arm]) for arm in bandit.arms])
-    for name in ("ucb1", "beta_bernoulli", "regenerative_cycle", "restless_ucb", "colored_ucrl2"):
+    for name in ("ucb1", "beta_bernoulli", "regenerative_cycle", "restless_ucb"):
         learner = make_learner(name, prior, 1, horizon=40, seed=0, max_elapsed=2)
         for _ in range(3):
             learner.observe([0] * len(learner.select()))

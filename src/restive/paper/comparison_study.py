@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from restive.arguments import suggestion
-from restive.errors import ProblemError, TooLargeError
+from restive.errors import ProblemError
 from restive.learn.learner_state import require_sees
 from restive.learn.learner_text import learner_from_text
 from restive.learn.learners import LEARNERS, describe, learner, learner_of
@@ -62,7 +62,7 @@ def comparison_study(
     replications, seed
         Of every learner and instance; else 200 and 0.
     tell
-        Called with a line for each study that says something, and each learner that is left out.
+        Called with a line for each study that says something.
     """
     given: Data = {
         "learners": None if learners is None else [_learner(name) for name in learners],
@@ -107,19 +107,9 @@ def comparison_study(
         for each in chosen:
             _require_sees(each, study(["tsde"]))
         return study(chosen)
-    require_sound(study(["tsde"]))  # what is wrong for every learner is reported once
-    fitting = []
-    for name in LEARNERS:
-        if not _sees(name, study(["tsde"])):
-            continue  # it is for arms that are seen otherwise
-        try:
-            require_sound(study([name]))
-        except TooLargeError as error:
-            needs = str(error).partition(f"{name} needs ")[2].partition(", of")[0]  # how much
-            tell(f"{name} is left out: {f'it needs {needs}' if needs else error}")
-        else:
-            fitting.append(name)
-    return study(fitting)
+    alone = study(["tsde"])
+    require_sound(alone)  # what is wrong for every learner is reported once
+    return study([name for name in LEARNERS if _sees(name, alone)])
 
 
 def _require_sees(chosen: str | Data, study: Study) -> None:

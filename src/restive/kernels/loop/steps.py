@@ -41,7 +41,6 @@ from restive.kernels.learn.episodes import (
 from restive.kernels.learn.forgetting import fade_counts, fade_weights
 from restive.kernels.learn.learners import (
     beta_bernoulli,
-    colored_ucrl2,
     qwi,
     regenerative_cycle,
     restless_ucb,
@@ -99,8 +98,8 @@ __all__ = [
 
 # Who acts: a policy that is given, TSDE and its relatives, the other compiled learners, or somebody
 # in Python.
-POLICY, TSDE, UCB1, BETA_BERNOULLI, REGENERATIVE_CYCLE, RESTLESS_UCB, COLORED_UCRL2 = range(7)
-UCWHITTLE, WIQL, QWI, PYTHON = range(7, 11)
+POLICY, TSDE, UCB1, BETA_BERNOULLI, REGENERATIVE_CYCLE, RESTLESS_UCB = range(6)
+UCWHITTLE, WIQL, QWI, PYTHON = range(6, 10)
 
 # Stages of a step.
 BEGIN, DRAW, FOLLOW, SEE = 0, 1, 2, 4  # numbers that snapshots hold
@@ -290,8 +289,6 @@ def _choose_others(actor: Actor, who: int, t: int, count: int) -> None:
         regenerative_cycle.choose(knowledge, memory, t, key, available, chosen)
     elif who == RESTLESS_UCB:
         restless_ucb.choose(knowledge, memory, t, key, available, chosen)
-    elif who == COLORED_UCRL2:
-        colored_ucrl2.choose(knowledge, memory, t, key, available, chosen)
     elif who == UCWHITTLE:
         ucwhittle.choose(knowledge, memory, t, key, available, chosen)
     elif who == WIQL:
@@ -396,8 +393,6 @@ def take_in_others(actor: Actor, who: int, t: int, count: int, shown: int) -> No
         regenerative_cycle.learn(knowledge, memory, t, key, pulled, states)
     elif who == RESTLESS_UCB:
         restless_ucb.learn(knowledge, memory, t, key, pulled, states)
-    elif who == COLORED_UCRL2:
-        colored_ucrl2.learn(knowledge, memory, t, key, pulled, states)
     elif who == UCWHITTLE:
         ucwhittle.learn(knowledge, memory, t, key, all_shown, all_states, count)
     elif who == WIQL:

@@ -10,7 +10,6 @@ from restive.arguments import known_name, suggestion
 from restive.errors import ProblemError
 from restive.learn.learners.base import Compiled, Learner, Own, Relative, Rules, nothing_to_forget
 from restive.learn.learners.beta_bernoulli import BetaBernoulli
-from restive.learn.learners.colored_ucrl2 import ColoredUCRL2
 from restive.learn.learners.qwi import QWI
 from restive.learn.learners.regenerative_cycle import RegenerativeCycle
 from restive.learn.learners.relatives import (
@@ -59,7 +58,6 @@ LEARNERS: dict[str, Any] = {
         BetaBernoulli,
         RegenerativeCycle,
         RestlessUCB,
-        ColoredUCRL2,
         UCWhittle,
         WIQL,
         QWI,
