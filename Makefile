@@ -12,7 +12,7 @@ WARM := $(VENV)/.warm
 DEVELOPING := $(VENV)/.developing
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: reproduce test lint check soak bench clean
+.PHONY: reproduce test lint check newest soak bench clean
 
 reproduce: $(READY)
 	$(BIN)/restive reproduce
@@ -29,8 +29,14 @@ lint: $(TOOLS)
 # The tests also build the documentation, strictly, and execute what it shows.
 check: lint test
 
-# The long versions of the tests that kill runs, attack folders and break inputs: about half an hour.
+# On the newest Python beside this one, with the newest releases: first steps, to the same digits.
+newest: $(DEVELOPING)
+	$(BIN)/python tests/newest.py
+
+# The long versions of the tests that kill runs, attack folders and break inputs, and of `newest` on
+# every Python: about half an hour.
 soak: $(DEVELOPING)
+	$(BIN)/python tests/newest.py --whole
 	RESTIVE_FUZZ=100000 RESTIVE_KILLS=100 RESTIVE_ATTACKS=100 RESTIVE_LIVE_KILLS=85 RESTIVE_SERVE_FUZZ=100 \
 		RESTIVE_ALARM_YEARS=400 RESTIVE_SYSTEMS=12 RESTIVE_LIVE_FLIPS=400 RESTIVE_TURNS=20 \
 		RESTIVE_POSTGRES_KILLS=210 RESTIVE_GYM_STEPS=1000000 RESTIVE_RIDGES=1 $(BIN)/pytest -n 2 \
