@@ -222,7 +222,7 @@ def installed(python: str, folder: Path, pip: Path) -> Path:
     subprocess.run([python, "-m", "venv", "--clear", "--without-pip", folder], check=True)
     extras = sorted({*metadata("restive").get_all("Provides-Extra")} - FOR_DEVELOPERS)
     made = folder / "bin" / "python"
-    run_pip([made, pip], "install", f"{ROOT}[{','.join(extras)}]")
+    run_pip([made, pip], "install", "--no-compile", f"{ROOT}[{','.join(extras)}]")
     return made
 
 
