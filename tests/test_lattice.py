@@ -13,18 +13,17 @@ from restive.kernels.learn.lattice import (
     lattice_generators,
     student_points,
 )
-from restive.kernels.learn.proposals import (
-    FittedParticles,
-    draw_around,
-    draw_at_particles,
-    draw_mixture,
-    fit_particles,
-)
+from restive.kernels.learn.proposals import fit_particles, write_draws
 
 
 @numba.njit
 def points_of(generators, key, points):
     student_points(generators, key, points, np.empty(points.shape[1]))
+
+
+@numba.njit
+def draws_of(centre, root, generators, key, logits, log_q):
+    write_draws(centre, root, generators, key, np.empty_like(logits), logits, log_q)
 
 
 def lattice(count, dimensions):
@@ -77,32 +76,18 @@ def log_t(x, centre, root, degrees):
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
 def test_densities_are_those_of_what_is_drawn(d):
     rng = np.random.default_rng(d)
-    count, degrees = 128, degrees_of(d)
+    count = 128
     generators = lattice_generators(count, dimensions_of(d), d == 2)
     x, log_q = np.empty((d, count)), np.empty(count)
-    roots = np.array([np.tril(rng.random((d, d)) + np.eye(d)) for _ in range(3)])
-    centres = rng.normal(size=(3, d))
-    draw_around(centres[0], roots[0], generators, np.uint64(1), x, log_q)
-    np.testing.assert_allclose(log_q, log_t(x, centres[0], roots[0], degrees), rtol=1e-10)
+    root, centre = np.tril(rng.random((d, d)) + np.eye(d)), rng.normal(size=d)
+    draws_of(centre, root, generators, np.uint64(1), x, log_q)
+    np.testing.assert_allclose(log_q, log_t(x, centre, root, degrees_of(d)), rtol=1e-10)
 
-    shares = np.array([0.5, 0.3, 0.2])
-    chosen = draw_mixture(centres, roots, shares, generators, np.uint64(2), x, log_q)
-    assert np.abs(np.bincount(chosen) - count * shares).max() <= 1
-    parts = [
-        np.log(p) + log_t(x, c, r, degrees) for p, c, r in zip(shares, centres, roots, strict=True)
-    ]
-    np.testing.assert_allclose(log_q, np.logaddexp.reduce(parts), rtol=1e-10)
 
-    if d <= 3:
-        old, weights = rng.normal(size=(d, count)), rng.random(count)
-        centre, root = fit_particles(old, weights)
-        np.testing.assert_allclose(
-            root @ root.T, np.atleast_2d(np.cov(old, aweights=weights, ddof=0))
-        )
-        fitted = FittedParticles(old, weights, centre, root)
-        draw_at_particles(fitted, 0.3, generators, np.uint64(3), x, log_q)
-        parts = [
-            np.log(w / weights.sum()) + log_t(x, point, 0.3 * root, degrees)
-            for w, point in zip(weights, old.T, strict=True)
-        ]
-        np.testing.assert_allclose(log_q, np.logaddexp.reduce(parts), rtol=1e-10)
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_what_fits_particles_has_their_mean_and_covariance(d):
+    rng = np.random.default_rng(d)
+    old, weights = rng.normal(size=(d, 128)), rng.random(128)
+    centre, root = fit_particles(old, weights)
+    np.testing.assert_allclose(centre, np.average(old, axis=1, weights=weights))
+    np.testing.assert_allclose(root @ root.T, np.atleast_2d(np.cov(old, aweights=weights, ddof=0)))

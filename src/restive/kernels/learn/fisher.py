@@ -20,7 +20,6 @@ from restive.kernels.learn.cholesky import (
     factorise,
     forward_solve,
     inverse_root,
-    log_diagonal,
 )
 from restive.kernels.learn.dirichlet import DirichletRows
 from restive.kernels.learn.likelihood import (
@@ -32,7 +31,7 @@ from restive.kernels.learn.likelihood import (
     in_use,
 )
 
-__all__ = ["SLIGHTLY", "look_around", "scoring_step", "squared_distance"]
+__all__ = ["SLIGHTLY", "look_around", "scoring_step"]
 
 FloatArray = NDArray[np.float64]
 
@@ -113,8 +112,8 @@ def _add_cell(
 @kernel
 def scoring_step(
     gradient: FloatArray, information: FloatArray
-) -> tuple[FloatArray, float, FloatArray, float]:
-    """Return H^-1 g [d], g' H^-1 g, and a lower triangle B [d, d] with B B' = H^-1 and log |B|."""
+) -> tuple[FloatArray, float, FloatArray]:
+    """Return H^-1 g [d], g' H^-1 g, and a lower triangle B [d, d] with B B' = H^-1."""
     d = len(gradient)
     root, step = np.zeros((d, d)), gradient.copy()
     factorise(information, root)
@@ -125,15 +124,4 @@ def scoring_step(
         gain += step[i] * gradient[i]
     shape, column = np.zeros((d, d)), np.empty(d)
     inverse_root(root, column, shape)
-    return step, gain, shape, log_diagonal(shape)
-
-
-@kernel
-def squared_distance(root: FloatArray, one: FloatArray, other: FloatArray) -> float:
-    """|B^-1 (one - other)|^2 of two points [d]."""
-    vector = one - other
-    forward_solve(root, vector)
-    total = 0.0
-    for i in range(len(vector)):
-        total += vector[i] * vector[i]
-    return total
+    return step, gain, shape

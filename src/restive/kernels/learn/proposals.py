@@ -1,36 +1,33 @@
-"""Laws from which particles are drawn anew: mixtures of multivariate t's.
+"""The law from which particles are drawn anew: a multivariate t.
 
-A component has a centre [d] and a root A [d, d], its shape being A A'. Points of a randomly shifted
-lattice are mapped through the components, each as often as its share says. What is returned beside
-the particles is the logarithm of the mixture's density q, without the t's constant.
+It has a centre [d] and a root A [d, d], its shape being A A'. Points of a randomly shifted lattice
+are mapped through it, and weighed by the posterior over its density q, without the t's constant.
 
-Where no such law fits, particles take Metropolis steps instead, many of them at once.
+Where it does not fit, particles take Metropolis steps instead, many of them at once.
 """
 
 from __future__ import annotations
 
-from math import inf, sqrt
-from typing import NamedTuple
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.elementary import exponential, logarithm
+from restive.kernels.elementary import logarithm
 from restive.kernels.jit.compiler import kernel, part
-from restive.kernels.learn.cholesky import factorise, forward_solve, log_diagonal
+from restive.kernels.learn.cholesky import factorise, log_diagonal
+from restive.kernels.learn.dirichlet import DirichletRows, place_each_row
 from restive.kernels.learn.lattice import degrees_of, student_points
+from restive.kernels.learn.likelihood import AgedBeliefs, Counts, add_logs, empty_beliefs
 from restive.kernels.learn.quantiles import normal_quantile
-from restive.kernels.learn.weighing import choose_ancestors, effective_sample_size
-from restive.kernels.random import bits_at, uniform_at
+from restive.kernels.learn.weighing import choose_ancestors, write_weights
+from restive.kernels.random import uniform_at
 
 __all__ = [
-    "FittedParticles",
     "accept",
     "draw_around",
-    "draw_at_particles",
-    "draw_mixture",
+    "draw_weighed",
     "fit_particles",
-    "kernel_width",
     "propose",
     "resample",
     "write_draws",
@@ -41,15 +38,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 LEAST = 2.0**-54  # the middle of the lowest number that 53 bits stand for
-
-
-class FittedParticles(NamedTuple):
-    """Weighted particles, and what fits them."""
-
-    logits: FloatArray  # [d, M]
-    weights: FloatArray  # [M]
-    centre: FloatArray  # [d] their mean
-    root: FloatArray  # [d, d] the root of their covariance
 
 
 @kernel
@@ -86,11 +74,45 @@ def write_proposal(
 
 @kernel
 def draw_around(
-    centre: FloatArray, root: FloatArray, generators: IntArray, key: np.uint64, logits: FloatArray,
-    log_q: FloatArray,
-) -> None:  # fmt: skip
-    """Draw particles [d, M] from one t."""
-    write_draws(centre, root, generators, key, np.empty(logits.shape), logits, log_q)
+    rows: DirichletRows, counts: Counts, centre: FloatArray, root: FloatArray, key: np.uint64,
+    count: int,
+) -> tuple[FloatArray, FloatArray, FloatArray, float, float]:  # fmt: skip
+    """Draw `count` particles of a posterior from one t, with their exact weights.
+
+    Returns
+    -------
+    Logits [d, M], matrices [R, S, M] and weights [M], their effective sample size, and the
+    logarithm of their mean.
+    """
+    d = len(centre)
+    logits, matrices = np.empty((d, count)), np.empty((*rows.alphas.shape, count))
+    weights, scratch = np.empty(count), np.empty((6 + d, count))
+    aged = empty_beliefs(counts, matrices)
+    size, log_mean = draw_weighed(
+        rows, counts, aged, centre, root, key, logits, matrices, weights, scratch
+    )
+    return logits, matrices, weights, size, log_mean
+
+
+@part
+def draw_weighed(
+    rows: DirichletRows, counts: Counts, aged: AgedBeliefs, centre: FloatArray, root: FloatArray,
+    key: np.uint64, logits: FloatArray, matrices: FloatArray, weights: FloatArray,
+    scratch: FloatArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Do so in arrays of the caller's; `scratch` is [6 + d, M].
+
+    Its first row holds the logarithms of what the weights are where nothing is counted.
+    """
+    bases, logs, log_q, three = scratch[0], scratch[1], scratch[2], scratch[3:6]
+    write_draws(centre, root, rows.generators, key, scratch[6:], logits, log_q)
+    place_each_row(rows, logits, matrices, logs, three[:2])
+    for m in range(len(logs)):
+        bases[m] = logs[m] - log_q[m]
+    add_logs(counts, aged, logs, three)
+    for m in range(len(logs)):
+        logs[m] -= log_q[m]
+    return write_weights(logs, weights)
 
 
 @part
@@ -98,7 +120,7 @@ def write_draws(
     centre: FloatArray, root: FloatArray, generators: IntArray, key: np.uint64, points: FloatArray,
     logits: FloatArray, log_q: FloatArray,
 ) -> None:  # fmt: skip
-    """Do so with the points of the t in an array of the caller's [d, M]."""
+    """Write particles [d, M] of a t and the log of its density; `points` [d, M] are scratch."""
     d, count = logits.shape
     degrees = degrees_of(d)
     student_points(generators, key, points, log_q)
@@ -115,110 +137,6 @@ def write_draws(
             log_q[m] += own[m] * own[m]
     for m in range(count):
         log_q[m] = -0.5 * (degrees + d) * logarithm(1.0 + log_q[m] / degrees) - scale
-
-
-@kernel
-def draw_mixture(
-    centres: FloatArray, roots: FloatArray, shares: FloatArray, generators: IntArray,
-    key: np.uint64, logits: FloatArray, log_q: FloatArray,
-) -> IntArray:  # fmt: skip
-    """Draw particles [d, M] from a few t's with centres [C, d], roots [C, d, d], shares [C].
-
-    The roots are lower triangles; the shares sum to one. Returns the t [M] of each.
-    """
-    d, count = logits.shape
-    degrees = degrees_of(d)
-    points, chosen = np.empty((d, count)), np.empty(count, dtype=np.int64)
-    vector, logs = np.empty(d), np.empty(len(shares))
-    student_points(generators, bits_at(key, 0), points, log_q)
-    choose_ancestors(shares, bits_at(key, 1), chosen)
-    for m in range(count):
-        for i in range(d):
-            x = centres[chosen[m], i]
-            for j in range(i + 1):
-                x += roots[chosen[m], i, j] * points[j, m]
-            logits[i, m] = x
-        top = -inf
-        for c in range(len(shares)):
-            for i in range(d):
-                vector[i] = logits[i, m] - centres[c, i]
-            forward_solve(roots[c], vector)
-            square = 0.0
-            for i in range(d):
-                square += vector[i] * vector[i]
-            logs[c] = logarithm(shares[c]) - log_diagonal(roots[c])
-            logs[c] -= 0.5 * (degrees + d) * logarithm(1.0 + square / degrees)
-            top = max(top, logs[c])
-        total = 0.0
-        for c in range(len(shares)):
-            total += exponential(logs[c] - top)
-        log_q[m] = top + logarithm(total)
-    return chosen
-
-
-@kernel
-def kernel_width(weights: FloatArray, d: int) -> float:
-    """Silverman's width of kernels at weighted particles, relative to their spread."""
-    return exponential(logarithm(4.0 / ((d + 2.0) * effective_sample_size(weights))) / (d + 4.0))
-
-
-@kernel
-def draw_at_particles(
-    old: FittedParticles, width: float, generators: IntArray, key: np.uint64, logits: FloatArray,
-    log_q: FloatArray,
-) -> None:  # fmt: skip
-    """Draw particles [d, M] from t's of four degrees at weighted old ones [d, M], d <= 3.
-
-    All have the root width A, where A is that of the fit.
-    """
-    weights, centre, root = old.weights, old.centre, old.root
-    d, count = logits.shape
-    points, chosen = np.empty((d, count)), np.empty(count, dtype=np.int64)
-    places, vector = np.empty((d, count)), np.empty(d)
-    for m in range(count):
-        for i in range(d):
-            vector[i] = old.logits[i, m] - centre[i]
-        forward_solve(root, vector)
-        for i in range(d):
-            places[i, m] = vector[i]
-    student_points(generators, bits_at(key, 0), points, log_q)
-    choose_ancestors(weights, bits_at(key, 1), chosen)
-    total = 0.0
-    for m in range(count):
-        total += weights[m]
-        for i in range(d):
-            points[i, m] = places[i, chosen[m]] + width * points[i, m]
-        for i in range(d):
-            x = centre[i]
-            for j in range(i + 1):
-                x += root[i, j] * points[j, m]
-            logits[i, m] = x
-    scale = log_diagonal(root) + d * logarithm(width) + logarithm(total)
-    for m in range(count):
-        log_q[m] = logarithm(_kernel_sum(places, weights, points, m, width)) - scale
-
-
-@part
-def _kernel_sum(
-    places: FloatArray, weights: FloatArray, points: FloatArray, m: int, width: float
-) -> float:
-    """Sum of w_j (1 + |u_m - v_j|^2 / (4 width^2))^-((4 + d) / 2)."""
-    d = len(places)
-    inverse = 1.0 / (4.0 * width * width)
-    total = 0.0
-    for j in range(len(weights)):
-        square = 0.0
-        for i in range(d):
-            apart = points[i, m] - places[i, j]
-            square += apart * apart
-        t = 1.0 + square * inverse
-        power = t * t
-        if d > 1:
-            power *= t
-        if d != 2:
-            power *= sqrt(t)
-        total += weights[j] / power
-    return total
 
 
 @kernel

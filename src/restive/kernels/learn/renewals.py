@@ -1,11 +1,10 @@
 """Renewal of particles in the loop's arrays: the way that nearly always suffices.
 
-`restive.learn.particles.drawing` has all ways; what is here is its first, with the same bits, for
-as many groups as are due. All that it makes stands in `ParticleGroups.renewal`, so that it can be a
-part of hot loops, which make no arrays: an arm's logits [d, M], matrices [R, S, M] and weights [M],
-then log posterior, log q, new weights and three more [M], points [d, M] of a t, log weights without
-what was seen [M], the beliefs that the likelihood needs and, at the end, centre [d] and root [d, d]
-of the t.
+`restive.learn.particles.drawing` has all ways; what is here is its first, for as many groups as are
+due. All that it makes stands in `ParticleGroups.renewal`, so that it can be a part of hot loops,
+which make no arrays: an arm's logits [d, M], matrices [R, S, M] and weights [M], then new weights
+[M], scratch of `draw_weighed` [6 + d, M], the beliefs that the likelihood needs and, at the end,
+centre [d] and root [d, d] of the t.
 """
 
 from __future__ import annotations
@@ -18,13 +17,12 @@ from numpy.typing import NDArray
 from restive.kernels.jit.compiler import hot_kernel, inlined, part
 from restive.kernels.jit.handles import opener
 from restive.kernels.jit.vectors import LANES
-from restive.kernels.learn.dirichlet import DirichletRows, place_each_row
+from restive.kernels.learn.dirichlet import DirichletRows
 from restive.kernels.learn.lattice import FEW
-from restive.kernels.learn.likelihood import AgedBeliefs, Counts, add_logs, levels_of
+from restive.kernels.learn.likelihood import AgedBeliefs, Counts, levels_of
 from restive.kernels.learn.particle_groups import bases_at, is_spent
 from restive.kernels.learn.particles import DENSE, ArmParticles, count_one
-from restive.kernels.learn.proposals import write_draws, write_proposal
-from restive.kernels.learn.weighing import write_weights
+from restive.kernels.learn.proposals import draw_weighed, write_proposal
 from restive.kernels.learn.weights import add_up
 from restive.kernels.loop.tables import BLOCK, SIGHTING, ParticleGroups, Posterior
 from restive.kernels.random import key_at
@@ -103,24 +101,15 @@ def _renew(posterior: Posterior, group: int) -> bool:
     d, count = arm.logits.shape
     num_rows, size, _ = arm.matrices.shape
     rest = particles.renewal[count * (d + num_rows * size + 1) :]
-    logs, log_q, fresh = rest[:count], rest[count : 2 * count], rest[2 * count : 3 * count]
-    three = rest[3 * count : 6 * count].reshape((3, count))
-    points = rest[6 * count : (6 + d) * count].reshape((d, count))
-    bases = rest[(6 + d) * count : (7 + d) * count]
+    fresh, scratch = rest[:count], rest[count : (7 + d) * count].reshape((6 + d, count))
     aged = _beliefs(arm.matrices, rest[(7 + d) * count :], levels)
     end = len(rest) - d * d
     centre, root = rest[end - d : end], rest[end:].reshape((d, d))
     write_proposal(arm.logits, arm.weights, centre, root)
     key = key_at(key_at(_key(particles, group), arm.renewals[0]), ONE_T)
-    write_draws(centre, root, rows.generators, key, points, arm.logits, log_q)
-    place_each_row(rows, arm.logits, arm.matrices, logs, three[:2])
-    if fades:
-        for m in range(count):
-            bases[m] = logs[m] - log_q[m]
-    add_logs(counts, aged, logs, three)
-    for m in range(count):
-        logs[m] -= log_q[m]
-    effective_size = write_weights(logs, fresh)[0]
+    effective_size = draw_weighed(
+        rows, counts, aged, centre, root, key, arm.logits, arm.matrices, fresh, scratch
+    )[0]
     if effective_size < particles.priors.enough[particles.first_homes[own]]:
         return False
     for m in range(count):
@@ -130,7 +119,7 @@ def _renew(posterior: Posterior, group: int) -> bool:
     _put(posterior, group, arm)
     if fades:
         first = bases_at(posterior, group)
-        _write_lanes(bases, -inf, particles.chains, first, posterior.slots.row_counts[group])
+        _write_lanes(scratch[0], -inf, particles.chains, first, posterior.slots.row_counts[group])
     return True
 
 

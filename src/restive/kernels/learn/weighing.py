@@ -45,17 +45,12 @@ def write_weights(logs: FloatArray, weights: FloatArray) -> tuple[float, float]:
         weights[m] = exponential(logs[m] - top)
     for m in range(len(logs)):
         total += weights[m]
-    return _effective_sample_size(weights), top + logarithm(total / len(logs))
-
-
-@kernel
-def effective_sample_size(weights: FloatArray) -> float:
-    """How many equal weights estimate as well as these: (sum w)^2 / sum w^2, 0 if all are 0."""
-    return _effective_sample_size(weights)
+    return effective_sample_size(weights), top + logarithm(total / len(logs))
 
 
 @part
-def _effective_sample_size(weights: FloatArray) -> float:
+def effective_sample_size(weights: FloatArray) -> float:
+    """How many equal weights estimate as well as these: (sum w)^2 / sum w^2, 0 if all are 0."""
     total, squares = 0.0, 0.0
     for m in range(len(weights)):
         total += weights[m]

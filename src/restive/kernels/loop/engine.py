@@ -57,7 +57,7 @@ IntArray = NDArray[np.int64]
 
 __all__ = ["NUMBERS", "Cursor", "Keys", "Record", "Run", "Sums", "Trace", "run"]
 
-NUMBERS = 4  # to be raised with any change that gives a replication other numbers than before
+NUMBERS = 5  # to be raised with any change that gives a replication other numbers than before
 
 
 class Cursor(Block):

@@ -5,9 +5,9 @@ renews the particles now and then (`renew_arm`).
 
 Where much was seen at once, a log of years, the prior's points are of no use (`particles_given`).
 Those of channels are drawn slice by slice. Others are weighed where they still carry weight. Else
-t's are put at all modes that are found.
-Where these fit badly, the likelihood is let in by and by: raised to a power that grows to one, each
-time by as much as halves their effective size, and the particles are renewed in between.
+a t is put at the mode. Where it fits badly, the likelihood is let in by and by: raised to a power
+that grows to one, each time by as much as halves their effective size, and the particles are
+renewed in between.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from restive.kernels.learn.weighing import weigh
 from restive.kernels.random import RENEWAL, stream_key
 from restive.learn.evidence import Evidence
 from restive.learn.particles.drawing import (
-    MODES,
+    ONE_T,
     POINTS,
     SLICES,
     Particles,
-    at_modes,
+    at_mode,
     by_slices,
     enough,
     least,
@@ -143,8 +143,7 @@ def particles_given(prior: RowsPrior, counts: Counts) -> Particles:
     lasting = first.effective_size >= LOST * prior.count
     if lasting or not prior.free or not possible(prior, counts):
         return first
-    start = prior.mean_logits[:, np.newaxis]
-    drawn = at_modes(prior, counts, start, enough(prior), subkey(key, MODES))
+    drawn = at_mode(prior, counts, subkey(key, ONE_T))
     return drawn if drawn.effective_size >= least(prior) else _tempered(prior, counts, key)
 
 
