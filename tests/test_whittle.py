@@ -79,6 +79,16 @@ def test_closed_form_agrees_with_the_general_method_on_a_dense_grid(p01):
         assert table == pytest.approx(path.index, abs=1e-10), f"p01={p01}, p11={p11}"
 
 
+@pytest.mark.parametrize("channel", [(0.003, 0.994), (0.995, 0.002)])
+def test_closed_form_agrees_with_the_general_method_at_thousands_of_ages(channel):
+    """Rounding errors add up over some two thousand breakpoints."""
+    arm = rs.gilbert_elliott(*channel)
+    path = subsidy_path(arm)
+    assert path.indexable
+    assert path.index.shape[1] > 2000
+    assert rs.policies.whittle_index(arm).index == pytest.approx(path.index, abs=1e-9)
+
+
 @given(st.floats(0.02, 1), st.floats(0, 0.98), st.tuples(st.floats(0, 1), st.floats(0, 1)))
 def test_closed_form_agrees_with_the_general_method_for_any_rewards(p01, p11, rewards):
     if p01 - p11 > 0.98:

@@ -11,7 +11,6 @@ subsidy, from which the relaxation bound and the LP priority are made. The metho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from math import ceil, log
 from typing import TypeAlias
 
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 
 from restive.arguments import checked_elapsed
 from restive.errors import AssumptionError, ProblemError, RestiveError, TooLargeError
-from restive.kernels.plan.age_bounds import NUM_ROWS, AgeBounds
 from restive.kernels.plan.subsidy import (
     AMBIGUOUS,
     AVERAGE,
@@ -60,8 +58,6 @@ FloatArray = NDArray[np.float64]
 
 MOST_DISCOUNT = 1 - 1e-7
 SWITCHES_PER_CELL = 20  # paths have about L switches; this many per (s, n) means something is wrong
-FEW_AGES = 256  # ages that are not worth taking in blocks
-BLOCK = 64
 FEW_PIECES = 32
 
 
@@ -96,8 +92,7 @@ class SubsidyPath:
     def advantage(self, subsidy: float) -> FloatArray:
         """Worth [S, L] of pulling now over the best way of not pulling now, at one subsidy."""
         advantage = np.empty(self.index.shape)
-        length = self.beliefs.shape[1]
-        problem, walk = _arrays_for(self.beliefs, self.rewards, self.discount, length)
+        problem, walk = _arrays_for(self.beliefs, self.rewards, self.discount)
         advantage_on_path(problem, walk, self.pieces, subsidy / self.unit, advantage)
         return self.unit * advantage
 
@@ -135,12 +130,9 @@ def walk_down(beliefs: FloatArray, rewards: FloatArray, discount: float, label: 
 
     Rewards are best about 1; `label` is how errors call the arm.
     """
-    length = beliefs.shape[1]
-    width = length if length <= FEW_AGES else BLOCK
-    problem, walk = _arrays_for(beliefs, rewards, discount, width)
-    bounds = None if length <= FEW_AGES else _arrays_for_age_bounds(*beliefs.shape[:2])
+    problem, walk = _arrays_for(beliefs, rewards, discount)
     limit = 1000 + SWITCHES_PER_CELL * beliefs.shape[0] * beliefs.shape[1]
-    while (end := follow_subsidy(problem, bounds, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
+    while (end := follow_subsidy(problem, walk, limit, WORK_AT_ONCE)) in (WORKING, FULL):
         stop_if_interrupted()
         if end == FULL:
             walk = walk._replace(path=np.concatenate([walk.path, np.empty_like(walk.path)]))
@@ -199,11 +191,10 @@ def _planning_length(arm: Arm, discount: float, max_elapsed: int | None, label: 
 
 
 def _arrays_for(
-    beliefs: FloatArray, rewards: FloatArray, discount: float, width: int
+    beliefs: FloatArray, rewards: FloatArray, discount: float
 ) -> tuple[SubsidyProblem, SubsidyWalk]:
-    """Make the arrays in which kernels work, with ages in blocks of `width`."""
+    """Make the arrays in which kernels work."""
     size, length = beliefs.shape[:2]
-    blocks = -(-length // width)
     powers = np.empty(length + 1)
     powers[1] = discount  # the kernel fills in the others
     problem = SubsidyProblem(
@@ -222,28 +213,13 @@ def _arrays_for(
         x=np.empty((2, size)),
         gain=np.empty(2),
         f=np.empty((2, size, length)),
-        made=np.empty((size, blocks), dtype=np.int64),
+        made=np.empty(size, dtype=np.int64),
         system=np.empty((size, size + 2)),
         reached=np.empty((size, size), dtype=np.bool_),
         rival=np.empty(size, dtype=np.bool_),
         stack=np.empty(size, dtype=np.int64),
-        ends=np.empty((4, width)),
-        aims=np.empty((2, width), dtype=np.int64),
+        ends=np.empty((4, length)),
+        aims=np.empty((2, length), dtype=np.int64),
         scale=np.empty(2),
-        later=np.empty((2, 2)),
-        later_aim=np.empty(2, dtype=np.int64),
     )
     return problem, walk
-
-
-def _arrays_for_age_bounds(size: int, length: int) -> AgeBounds:
-    blocks = -(-length // BLOCK)
-    levels = np.array([0, *accumulate(blocks >> level for level in range(blocks.bit_length()))])
-    return AgeBounds(
-        nodes=np.empty((NUM_ROWS, size, levels[-1], size)),
-        levels=levels.astype(np.int64),
-        num_active=np.empty((size, levels[-1]), dtype=np.int64),
-        y=np.empty((3, size)),
-        subsidy=np.empty(3),
-        margin=np.empty(3),
-    )

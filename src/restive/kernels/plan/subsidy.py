@@ -31,15 +31,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.jit.compiler import hot_kernel, inlined, part
+from restive.kernels.jit.compiler import hot_kernel, part
 from restive.kernels.jit.handles import by_address
-from restive.kernels.plan.age_bounds import (
-    BETWEEN,
-    AgeBounds,
-    aim_bounds,
-    passed_waits,
-    summarise_ages,
-)
 from restive.kernels.plan.sign_changes import mark_sign_changes, write_advantages
 from restive.kernels.plan.waiting_times import (
     AVERAGE_FORM,
@@ -51,7 +44,6 @@ from restive.kernels.plan.waiting_times import (
     NOISE,
     PIECES,
     PROBABILITY_NOISE,
-    SIGN_BLOCK,
     SIGN_STATE,
     STEEPEST,
     SWITCH_STATE,
@@ -82,9 +74,8 @@ BEGIN, AVERAGE, GAIN0, GAIN1, VALUES = 0, 1, 2, 3, 4
 
 @hot_kernel
 def follow_subsidy(
-    problem: SubsidyProblem, bounds: AgeBounds | None, walk: SubsidyWalk, most_switches: int,
-    most_work: int,
-) -> int:  # fmt: skip
+    problem: SubsidyProblem, walk: SubsidyWalk, most_switches: int, most_work: int
+) -> int:
     """Lead the subsidy down from the largest reward and note where each (s, n) turns active.
 
     The index of (s, n) is the least subsidy below which pulling is best at every subsidy, -inf if
@@ -97,14 +88,11 @@ def follow_subsidy(
     marks[WORK] = 0
     if marks[BEGUN] == 0:
         _begin(problem, walk)
-        if bounds is not None:
-            summarise_ages(problem.beliefs, bounds, walk.aims.shape[1])
     while marks[WORK] <= most_work:
         if marks[SIGN_STATE] < 0:
             if marks[PIECES] == len(walk.path):
                 return FULL
-            _find_next_switch(problem, bounds, walk)
-            marks[SIGN_BLOCK] = walk.made.shape[1] - 1
+            _find_next_switch(problem, walk)
             marks[SIGN_STATE] = 0
             if piece[LOW] == piece[TOP]:  # several waiting times take over at one breakpoint
                 marks[SIGN_STATE] = len(walk.wait)
@@ -112,7 +100,7 @@ def follow_subsidy(
                 _write_piece(walk)
                 if marks[AVERAGE_FORM] and marks[HAS_ZEROS] and has_rival(problem, walk):
                     return AMBIGUOUS
-        if not mark_sign_changes(problem, bounds, walk, most_work):
+        if not mark_sign_changes(problem, walk, most_work):
             return WORKING
         if marks[SWITCH_STATE] < 0:
             return DONE
@@ -143,8 +131,7 @@ def _begin(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
             problem.pull_rewards[s, n] = total
             walk.lower[s, n] = -np.inf
             walk.upper[s, n] = -np.inf
-        for m in range(walk.made.shape[1]):
-            walk.made[s, m] = 0
+        walk.made[s] = 0
         walk.wait[s] = 0
         walk.x[0, s] = 0.0
         walk.x[1, s] = 0.0
@@ -177,58 +164,31 @@ def _write_piece(walk: SubsidyWalk) -> None:
 
 
 @part
-def _find_next_switch(problem: SubsidyProblem, bounds: AgeBounds | None, walk: SubsidyWalk) -> None:
+def _find_next_switch(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
     """Find the largest subsidy from the top of the piece down at which another wait takes over.
 
     It is the piece's low end; the state and its wait go to `marks` (-1 when there is none, and the
     piece goes down to LOWEST_SUBSIDY). Waits that are as good already but gain to the left take
     over at once, the steepest first: the slopes then fall strictly, so that ties cannot make the
     path run in circles.
-
-    With bounds, waits near the present ones come first; ages that cannot take over before they
-    do are passed over.
     """
-    size, blocks = walk.made.shape
-    marks = walk.marks
-    if bounds is not None:
-        _forget_switch(walk)
-        for s in range(size):
-            last = walk.wait[s] - 1 if walk.wait[s] > 0 else walk.f.shape[2] - 1
-            _compare_block(problem, walk, s, last // walk.aims.shape[1])
-        aim_bounds(problem, bounds, walk, BETWEEN, walk.piece[LOW])
-        marks[WORK] += 64 * size * size * len(bounds.levels)  # about what bounds take
-    _forget_switch(walk)
-    for s in range(size):
-        passed = 0
-        for m in range(blocks):
-            if bounds is not None and m > 0:
-                if m < passed:
-                    continue
-                passed = m + passed_waits(problem, bounds, walk, s, m)
-            if m >= passed:
-                _compare_block(problem, walk, s, m)
-
-
-@inlined
-def _forget_switch(walk: SubsidyWalk) -> None:
     walk.piece[LOW] = LOWEST_SUBSIDY
     walk.piece[STEEPEST] = 0.0
     walk.marks[SWITCH_STATE] = -1
+    for s in range(len(walk.made)):
+        _compare_waits(problem, walk, s)
 
 
 @part
-def _compare_block(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int) -> None:
-    """Compare the waits of one block with the best switch so far; never pulling is in the first."""
-    pull_values(problem, walk, s, m)
+def _compare_waits(problem: SubsidyProblem, walk: SubsidyWalk, s: int) -> None:
+    """Compare all waits of a state with the best switch so far."""
+    pull_values(problem, walk, s)
     f, piece, marks, powers = walk.f, walk.piece, walk.marks, problem.powers
     c0, c1 = waiting_line(walk)
     x0, x1 = walk.x[0, s], walk.x[1, s]
     noise = 4 * NOISE * (1 + f.shape[2] + abs(x1))
-    width = walk.aims.shape[1]
-    first = m * width
-    if m == 0 and not marks[AVERAGE_FORM]:
-        first = -1
-    for n in range(first, min((m + 1) * width, f.shape[2])):
+    first = 0 if marks[AVERAGE_FORM] else -1  # never pulling
+    for n in range(first, f.shape[2]):
         if n + 1 == walk.wait[s]:
             continue
         if n < 0:

@@ -46,10 +46,9 @@ VERSION = 6  # number of times that x has changed
 WORK = 7  # products since Python called
 SWITCH_STATE = 8  # the state that waits differently below this piece, -1 for none
 SWITCH_WAIT = 9  # and how long
-SIGN_STATE = 10  # where the search for sign changes stands: state, -1 before the piece is known
-SIGN_BLOCK = 11  # and block of ages
-IMPROVING = 12  # whether waits may have become worse than others, since a class has closed
-NUM_MARKS = 13
+SIGN_STATE = 10  # where the search for sign changes stands, -1 before the piece is known
+IMPROVING = 11  # whether waits may have become worse than others, since a class has closed
+NUM_MARKS = 12
 
 # What `SubsidyWalk.piece` holds: the largest and the least subsidy of the present piece, and the
 # slope of what takes over there.
@@ -76,17 +75,15 @@ class SubsidyWalk(NamedTuple):
     wait: IntArray  # [S] waiting times, 0 for never
     x: FloatArray  # [2, S]
     gain: FloatArray  # [2]
-    f: FloatArray  # [2, S, L] of the blocks whose `made` is the current version
-    made: IntArray  # [S, blocks]
+    f: FloatArray  # [2, S, L] of the states whose `made` is the current version
+    made: IntArray  # [S]
     system: FloatArray  # [S, S + 2] room for linear equations
     reached: BoolArray  # [S, S] which states are visited from which
     rival: BoolArray  # [S]
     stack: IntArray  # [S]
-    ends: FloatArray  # [4, block]: lines of A at both ends of a piece
-    aims: IntArray  # [2, block]
+    ends: FloatArray  # [4, L]: lines of A at both ends of a piece, of one state
+    aims: IntArray  # [2, L], see kernels.plan.sign_changes
     scale: FloatArray  # [2] size of the numbers that are added up at both ends of a piece
-    later: FloatArray  # [2, 2]
-    later_aim: IntArray  # [2], see kernels.plan.sign_changes
 
 
 @part
@@ -123,15 +120,14 @@ def pull_line(problem: SubsidyProblem, walk: SubsidyWalk, s: int, n: int) -> tup
 
 
 @part
-def pull_values(problem: SubsidyProblem, walk: SubsidyWalk, s: int, m: int) -> None:
-    """See to it that the lines f(s, n) of all ages in block m are those of the present x."""
+def pull_values(problem: SubsidyProblem, walk: SubsidyWalk, s: int) -> None:
+    """See to it that the lines f(s, n) of all ages are those of the present x."""
     marks, f = walk.marks, walk.f
-    if walk.made[s, m] == marks[VERSION]:
+    if walk.made[s] == marks[VERSION]:
         return
-    walk.made[s, m] = marks[VERSION]
-    size = walk.aims.shape[1]
-    marks[WORK] += size * f.shape[1]
-    for n in range(m * size, min((m + 1) * size, f.shape[2])):
+    walk.made[s] = marks[VERSION]
+    marks[WORK] += f.shape[1] * f.shape[2]
+    for n in range(f.shape[2]):
         f[0, s, n], f[1, s, n] = pull_line(problem, walk, s, n)
 
 
@@ -160,8 +156,7 @@ def has_rival(problem: SubsidyProblem, walk: SubsidyWalk) -> bool:
         for s in range(size):
             if not rival[s]:
                 continue
-            for m in range(walk.made.shape[1]):
-                pull_values(problem, walk, s, m)
+            pull_values(problem, walk, s)
             stays = False
             for n in range(length):
                 slope = f[1, s, n] + n * c1 - x[1, s]
@@ -234,8 +229,7 @@ def _find_better_wait(problem: SubsidyProblem, walk: SubsidyWalk) -> None:
     best = 0.0
     for s in range(size):
         value = x[0, s] + x[1, s] * subsidy
-        for m in range(walk.made.shape[1]):
-            pull_values(problem, walk, s, m)
+        pull_values(problem, walk, s)
         for n in range(length):
             gap = powers[n] * (f[0, s, n] + f[1, s, n] * subsidy) + n * c - value
             if gap > best and gap > (20 + n) * noise:  # c is rounded, and counts n times
