@@ -248,8 +248,8 @@ def test_arms_slow_to_forget_are_simulated_for_longer():
         )
 
 
-def test_of_very_many_kinds_only_the_named_mappings_are_compared(monkeypatch):
-    monkeypatch.setattr(module, "MOST_KINDS", 3)
+def test_of_very_many_arms_only_the_named_mappings_are_compared(monkeypatch):
+    monkeypatch.setattr(module, "MOST_ARMS", 3)
     few = random_paying_bandit(np.random.default_rng(3), (2, 2, 2), 1, 0.4)
     assert len(rs.policies.best_index(few).candidates) > 4
     many = rs.RestlessBandit([*few.arms, rs.gilbert_elliott(0.2, 0.7)], 1)
@@ -257,15 +257,15 @@ def test_of_very_many_kinds_only_the_named_mappings_are_compared(monkeypatch):
     assert names <= {"whittle", "lp_priority", "myopic", "best_fixed"}
 
 
-def test_the_plan_says_that_of_very_many_kinds_few_mappings_compete(monkeypatch):
+def test_the_plan_says_that_of_very_many_arms_few_mappings_compete(monkeypatch):
     arms = [rs.gilbert_elliott(0.2, 0.6 + 0.05 * i) for i in range(3)]
-    said = "of more than 2 kinds of arms only the named mappings compete"
+    said = "of more than 2 arms only the named mappings compete"
 
     def note():
         plan = summary.plan_bandit(rs.RestlessBandit(arms, 1))
         return next(p.note for p in plan.policies if p.policy == "best_index")
 
     assert said not in note()
-    monkeypatch.setattr(module, "MOST_KINDS", 2)
-    monkeypatch.setattr(summary, "MOST_KINDS", 2)
+    monkeypatch.setattr(module, "MOST_ARMS", 2)
+    monkeypatch.setattr(summary, "MOST_ARMS", 2)
     assert said in note()

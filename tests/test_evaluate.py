@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import restive as rs
 from oracles.joint_naive import average_reward_enumerated, simulate_policy
+from restive.plan import solved_run
+from restive.plan.joint_chain import JointStates
 from restive.problem.beliefs import settled_elapsed
 from strategies import as_oracle, bandits, random_arm
 
@@ -215,6 +217,33 @@ def test_large_bandits_are_simulated_and_fixed_policies_exact_at_any_size():
     assert fixed.average_reward < value.average_reward < rs.relaxation_bound(bandit)
 
 
+def test_a_joint_chain_that_would_not_fit_is_not_begun(monkeypatch):
+    """With many arms each state counts as several: by its bytes, and by the steps to its end."""
+    monkeypatch.setattr(JointStates, "outcomes", lambda *args, **options: pytest.fail("begun"))
+    for num_arms, num_pulls in ((1_000, 10), (20_000, 12), (100_000, 10)):
+        bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.6)] * num_arms, num_pulls)
+        found = rs.evaluate(bandit, "whittle", replications=2, steps=20)
+        assert found.method.startswith("simulation")
+
+
+def test_with_many_arms_fewer_joint_states_are_solved_unless_one_asks_for_more(monkeypatch):
+    """As many as take what `MAX_STATES` of a few arms do, or what is asked for."""
+    monkeypatch.setattr(solved_run, "MAX_STATES", 600)
+    arms = [rs.gilbert_elliott(0.4, 0.5, [0, 1 + k]) for k in range(12)]
+    bandit = rs.RestlessBandit(arms, num_pulls=8)
+    refused = {
+        500: "256 joint states, each .* as 3 of",
+        700: "more than 278 joint states of 12 arms",
+    }
+    for max_states, words in refused.items():
+        with pytest.raises(rs.errors.TooLargeError, match=f"{words}.*; raise max_states; only"):
+            rs.evaluate(bandit, FixedFirst(bandit), max_states=max_states)
+    found = rs.evaluate(bandit, FixedFirst(bandit))
+    alone = rs.evaluate(bandit, rs.policies.index_policy(bandit, lambda arm: [[1.0], [1.0]]))
+    assert found.average_reward == pytest.approx(alone.average_reward, abs=1e-9)
+    assert (found.method, found.stderr) == ("exact: joint chain", 0)
+
+
 def test_max_states_is_the_number_of_states_up_to_which_values_are_exact(paper_bandit):
     policy = rs.whittle(paper_bandit)
     value = rs.evaluate(paper_bandit, policy)
@@ -283,6 +312,16 @@ def test_relabelling_arms_that_never_tie_leaves_whittle_alone(bandit, order):
     found, again = (rs.evaluate(one, rs.whittle(one)) for one in (bandit, relabelled))
     assert again.average_reward == pytest.approx(found.average_reward, abs=1e-9)
     assert again.num_states == found.num_states
+
+
+class FixedFirst:
+    """The first arms, always: what they earn is known without a chain."""
+
+    def __init__(self, bandit):
+        self.bandit = bandit
+
+    def select(self, state):
+        return np.arange(self.bandit.num_pulls)
 
 
 class Own:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import restive as rs
 from oracles.joint_naive import optimal_two_arms
+from restive.plan.policies import optimal
 from restive.plan.policies.optimal import AGE_TOLERANCE, log_num_states, num_joint_states
 from restive.problem.beliefs import settled_elapsed
 from strategies import as_oracle, bandits, random_arm, states_of
@@ -166,6 +167,28 @@ def test_the_round_figure_is_near_where_arms_differ():
     count = num_joint_states(sizes.tolist(), lengths.tolist(), 7)
     found = log_num_states(sizes, lengths, 7)
     assert found == pytest.approx(len(str(count)), rel=0.05)
+
+
+@pytest.mark.parametrize(("num_arms", "num_pulls"), [(3, 1), (8, 4)])
+def test_a_refusal_names_the_max_states_that_is_enough(monkeypatch, num_arms, num_pulls):
+    """Also where a state counts as several: there are 70 choices of 16 outcomes in one of eight."""
+    monkeypatch.setattr(optimal, "MAX_STATES", 100)
+    arms = [rs.gilbert_elliott(0.3, 0.2 + 0.1 * k) for k in range(num_arms)]
+    bandit = rs.RestlessBandit(arms, num_pulls)
+    refused = r"raise max_states to ([\d,]+) if there is as much memory, lower"
+    with pytest.raises(rs.errors.TooLargeError, match=refused) as caught:
+        rs.optimal(bandit, max_states=10, max_elapsed=2)
+    (named,) = re.findall(refused, str(caught.value))
+    needed = int(named.replace(",", ""))
+    assert rs.optimal(bandit, max_states=needed, max_elapsed=2).average_reward > 0
+    with pytest.raises(rs.errors.TooLargeError, match=f"raise max_states to {named} "):
+        rs.optimal(bandit, max_states=needed - 1, max_elapsed=2)
+
+
+def test_what_would_not_fit_is_not_begun():
+    bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 8, 3)
+    with pytest.raises(rs.errors.TooLargeError, match=r"they would take 585,697 GiB, and there"):
+        rs.optimal(bandit, max_states=10**15)
 
 
 def test_fewer_ages_make_a_smaller_problem_with_nearly_the_same_worth():

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import restive as rs
+from restive.measure.intervals import student_quantile
 from restive.plan import simulated_run, summary
+from restive.plan.simulated_run import Runs, paid_arms, simulated_reward, with_least_noise
 from restive.plan.summary import plan_bandit
 from restive.problem.bandit import kinds_of
-from restive.problem.beliefs import settled_lengths
+from restive.problem.beliefs import initial_state, settled_lengths
 from restive.problem.chains import forgetting_time
 
 
@@ -125,3 +127,91 @@ def test_chance_does_not_make_a_mistake():
     low = value.average_reward - value.stderr
     row = summary._summary("whittle", rs.whittle(bandit), value, low, 0.0)
     assert row.note == ""
+
+
+def conveyor():
+    """An arm of Hong et al. (2024): 0-3 move on if pulled, 4-7 if not, and back otherwise.
+
+    Under some policies it has two closed classes.
+    """
+    pulled, alone = np.zeros((8, 8)), np.zeros((8, 8))
+    for s, back in enumerate((0, 1, 0.48, 0.47, 0.46, 0.45, 0.44, 0.43)):
+        right, wrong = (pulled, alone) if s < 4 else (alone, pulled)
+        right[s, s], right[s, (s + 1) % 8] = 0.9, 0.1
+        wrong[s, s] = 1 - back
+        wrong[s, max(s - 1, 0)] += back
+    pays, alone_pays = np.zeros(8), np.zeros(8)
+    pays[0], alone_pays[7] = 1 / 300, 0.1
+    return rs.Arm(pulled, alone, pays, alone_pays, seen="always")
+
+
+def by_rank(bandit, order):
+    """The policy that pulls arms in the states that come first."""
+    table = np.empty((len(order), 1))
+    table[list(order), 0] = -np.arange(len(order))
+    return rs.policies.index_policy(bandit, lambda arm: table, name="by rank")
+
+
+def test_no_j_is_below_the_least_reward_where_the_reduction_is_noisy():
+    """The reduced rewards of these arms are negative in some states, and far more in others."""
+    bandit = rs.RestlessBandit([conveyor()] * 100, num_pulls=50)
+    policy = by_rank(bandit, (1, 2, 3, 0, 7, 6, 5, 4))
+    paid = paid_arms(bandit, np.array([2]))
+    runs, start = Runs(16, 1000, 100), initial_state(bandit)
+    for seed in range(4):
+        found = rs.evaluate(bandit, policy, replications=16, steps=1000, seed=seed)
+        assert 0 <= found.average_reward <= 0.01
+        assert found.stderr < 0.002
+        alone = simulated_reward(
+            bandit, paid._replace(plain=None), policy.ranked, policy.kinds.of, start, runs, seed
+        )
+        assert alone.stderr > 0.01  # so that there is something to mend
+
+
+@pytest.mark.parametrize(
+    ("arm", "order"),
+    [
+        (conveyor(), (1, 2, 3, 0, 7, 6, 5, 4)),
+        (conveyor(), (0, 1, 2, 3, 7, 6, 5, 4)),
+        (rs.Arm([[0.5, 0.5], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]], [0, 1], [0, 1]), (0, 1)),
+    ],
+)
+def test_the_error_of_what_always_pays_holds_in_95_of_100_seeds(arm, order):
+    """With a right error fewer than 89 of 100 have a chance of 0.4% (binomial)."""
+    bandit = rs.RestlessBandit([arm] * 3, num_pulls=1)
+    policy = by_rank(bandit, order)
+    exact = rs.evaluate(bandit, policy).average_reward
+    held = 0
+    for seed in range(100):
+        options = {"max_states": 1, "replications": 16, "steps": 2000, "seed": seed}
+        found = rs.evaluate(bandit, policy, **options)
+        assert found.method.startswith("simulation")
+        error = student_quantile(16) * found.stderr + 1e-9  # with two states there may be no noise
+        held += abs(found.average_reward - exact) <= error
+    assert held >= 89
+
+
+def test_two_estimates_are_combined_with_the_best_weight_and_without_bias():
+    """The least variance of x + w (y - x) is known; 4,000 means lie within 4 errors of theirs."""
+    rng = np.random.default_rng(0)
+    for share, scale in ((0.0, 1.0), (0.9, 1.0), (0.9, 10.0), (0.99, 0.1)):
+        one, own = rng.standard_normal((2, 4000, 16))
+        other = scale * (share * one + np.sqrt(1 - share**2) * own)
+        means = np.array([with_least_noise(*runs).mean() for runs in zip(one, other, strict=True)])
+        covariance = np.cov(one.ravel(), other.ravel())
+        least = np.linalg.det(covariance) / (covariance.trace() - 2 * covariance[0, 1]) / 16
+        assert means.var() < 1.2 * least
+        assert abs(means.mean()) < 4 * means.std() / np.sqrt(4000)
+
+
+def test_a_run_has_no_say_in_its_own_weight():
+    """So that no estimate is biased: of run 3 the weight is that of the 15 others' regression."""
+    rng = np.random.default_rng(1)
+    reduced, plain = rng.normal(3.0, 1.0, (2, 16))
+    between = plain - reduced
+    others = np.arange(16) != 3
+    covariance = np.cov(plain[others], between[others])
+    expected = plain[3] - covariance[0, 1] / covariance[1, 1] * between[3]
+    assert with_least_noise(reduced, plain)[3] == pytest.approx(expected, abs=1e-12)
+    assert (with_least_noise(reduced[:3], plain[:3]) == plain[:3]).all()
+    assert (with_least_noise(plain, plain) == plain).all()

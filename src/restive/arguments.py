@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable
+from math import log10
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -23,7 +24,9 @@ __all__ = [
     "count_in_words",
     "counted",
     "drawn_seed",
+    "in_gibibytes",
     "known_name",
+    "memory_left",
     "one_line",
     "plural",
     "require_memory",
@@ -34,7 +37,7 @@ __all__ = [
 
 MOST = 10**15  # steps, ages, replications: times and places are 64-bit numbers
 MOST_ELAPSED = 10**7
-MOST_BYTES = 1 << 36
+MOST_BYTES = 1 << 36  # of the arrays of one call, whatever the machine
 LONGEST_LINE = 100  # letters of a repr
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 
@@ -80,12 +83,36 @@ def checked_count(value: Any, what: str, least: int = 1, most: int = MOST) -> in
     return number
 
 
-def require_memory(size: int, what: str, advice: str) -> None:
-    """Raise for arrays of absurd size, in bytes, before they are asked for."""
-    if size > MOST_BYTES:
+def require_memory(size: float, what: str, advice: str) -> None:
+    """Raise for arrays that this process cannot have, given in bytes, before they are asked for."""
+    most = memory_left()
+    if size > most:
         raise TooLargeError(
-            f"{what} would take {size / 2**30:,.0f} GiB, more than {MOST_BYTES >> 30}; {advice}"
+            f"{what} would take {in_gibibytes(size)}, and there are {in_gibibytes(most)}; {advice}"
         )
+
+
+def memory_left() -> int:
+    """Bytes that this process may still have, at most: of the machine, or below its own limit."""
+    most = MOST_BYTES
+    try:
+        import resource
+
+        page = os.sysconf("SC_PAGE_SIZE")
+        most = min(most, os.sysconf("SC_PHYS_PAGES") * page)
+        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if allowed != resource.RLIM_INFINITY:
+            taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * page
+            most = min(most, max(0, allowed - taken))
+    except (ImportError, AttributeError, OSError, ValueError):  # not on this system
+        pass
+    return most
+
+
+def in_gibibytes(size: float) -> str:
+    """Write a number of bytes that may be huge."""
+    gibibytes = size / 2**30
+    return f"{gibibytes:.1f} GiB" if gibibytes < 16 else f"{count_in_words(log10(gibibytes))} GiB"
 
 
 def checked_elapsed(max_elapsed: Any) -> int:
@@ -135,9 +162,9 @@ def plural(noun: str) -> str:
     return noun + ("es" if small.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
-def count_in_words(log10: float) -> str:
-    """Write a count that may be huge, given its logarithm."""
-    return f"{round(10**log10):,}" if log10 < 15 else f"about 10^{log10:.0f}"
+def count_in_words(logarithm: float) -> str:
+    """Write a count that may be huge, given its decimal logarithm."""
+    return f"{round(10**logarithm):,}" if logarithm < 15 else f"about 10^{logarithm:.0f}"
 
 
 def known_name(name: str, known: Iterable[str]) -> str:

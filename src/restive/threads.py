@@ -83,14 +83,15 @@ def on_all_cores(
     task: Callable[[int], None],
     count: int,
     progress: Callable[[int], None] = lambda done: None,
+    at_once: int = AT_ONCE,
 ) -> None:
     """Call task(0) ... task(count - 1), in that order but several at a time.
 
     Raises what the first task that fails has raised. `progress` is called with the number of tasks
-    done since its last call, in this thread. Off the main thread, where others may be at work
-    already, the tasks are done one by one.
+    done since its last call, in this thread. Each thread takes `at_once` of them at a time. Off the
+    main thread, where others may be at work already, the tasks are done one by one.
     """
-    workers = min(available_threads(), -(-count // AT_ONCE))
+    workers = min(available_threads(), -(-count // at_once))
     if workers < 2 or current_thread() is not main_thread():
         for number in range(count):
             task(number)
@@ -98,13 +99,13 @@ def on_all_cores(
         return
 
     def some(first: int) -> int:
-        last = min(first + AT_ONCE, count)
+        last = min(first + at_once, count)
         for number in range(first, last):
             task(number)
         return last - first
 
     with worker_pool(workers) as pool:
-        for done in pool.map(some, range(0, count, AT_ONCE)):
+        for done in pool.map(some, range(0, count, at_once)):
             progress(done)
 
 

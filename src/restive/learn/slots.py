@@ -31,7 +31,7 @@ from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior, rewards_of
 from restive.learn.priors.independent import Prior
 from restive.problem.arm import Arm
-from restive.problem.bandit import Kinds, RestlessBandit, kinds_among, starts_of
+from restive.problem.bandit import Kinds, RestlessBandit, first_places, kinds_among, starts_of
 from restive.problem.beliefs import MODES, belief_tables, settled_lengths
 from restive.problem.chains import mixing_time
 
@@ -99,8 +99,13 @@ class Choices:
         if true_bandit is not None:
             _require_fits(true_bandit, prior)
             arms += true_bandit.arms
-            labels += [f"true {true_bandit.label(k)}" for k in range(true_bandit.num_arms)]
-        kinds = kinds_among(arms, labels.__getitem__)
+
+        def label(at: int) -> str:
+            if true_bandit is None or at < num_candidates:
+                return labels[at]
+            return f"true {true_bandit.label(at - num_candidates)}"
+
+        kinds = kinds_among(arms, label)
         numbers = kinds.of.astype(np.int64)
         ends = np.cumsum([len(lists[at]) for at in firsts])
         kinds_of_list = np.split(numbers[:num_candidates], ends[:-1])
@@ -402,8 +407,10 @@ def _require_fits(bandit: RestlessBandit, prior: Prior) -> None:
         raise ProblemError(
             f"the true bandit has {bandit.num_arms} arms, the prior is for {prior.num_arms}"
         )
-    for k, arm in enumerate(bandit.arms):
-        expected = prior.typical(k)
+    typical = [prior.typical(k) for k in range(prior.num_arms)]
+    pairs = first_places(bandit.arms)[1] * len(typical) + first_places(typical)[1]
+    for k in np.sort(np.unique(pairs, return_index=True)[1]).tolist():
+        arm, expected = bandit.arms[k], typical[k]
         for what, here, there in rewards_of(arm, expected):
             if not np.array_equal(here, there):
                 raise ProblemError(

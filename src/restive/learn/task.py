@@ -176,7 +176,9 @@ class Task:
 
     def bandit_of(self, kinds: IntArray) -> RestlessBandit:
         """Return the system whose arms are of these kinds."""
-        return RestlessBandit([self.choices.kinds.arms[kind] for kind in kinds], self.num_pulls)
+        return RestlessBandit(
+            [self.choices.kinds.arms[kind] for kind in kinds.tolist()], self.num_pulls
+        )
 
     def policy_for(self, bandit: RestlessBandit) -> Policy:
         """Return the policy of a system that holds particles, which hardly ever comes again.

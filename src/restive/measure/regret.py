@@ -371,14 +371,15 @@ def exact_rewards(task: Task, true_kinds: IntArray) -> FloatArray:
     formula = policy_mapping(task.mapping).exact_rewards if isinstance(task.mapping, str) else None
     if formula is not None:
         return formula(task.choices.kinds.arms, true_kinds, task.num_pulls)
-    systems, places = np.unique(true_kinds, axis=0, return_inverse=True)
-    if len(systems) > MOST_SYSTEMS_FOR_J:
+    first: dict[bytes, int] = {}  # numpy would take seconds to sort rows of very many arms
+    same_as = [first.setdefault(kinds.tobytes(), r) for r, kinds in enumerate(true_kinds)]
+    if len(first) > MOST_SYSTEMS_FOR_J:
         raise TooLargeError(
-            f"{len(systems):,} different systems were drawn, and J of each would have to be solved "
+            f"{len(first):,} different systems were drawn, and J of each would have to be solved "
             f"(limit {MOST_SYSTEMS_FOR_J:,}); use baseline = 'coupled'"
         )
-    values = np.array([_exact_reward(task, kinds) for kinds in systems])
-    return values[places.ravel()]
+    values = {r: _exact_reward(task, true_kinds[r]) for r in first.values()}
+    return np.array([values[r] for r in same_as])
 
 
 def _exact_reward(task: Task, kinds: IntArray) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, checked_seed, require_memory
+from restive.arguments import checked_count, checked_seed, counted, require_memory
 from restive.errors import ProblemError
 from restive.kernels.jit.handles import Handle
 from restive.kernels.learn.draws import draw_truths
@@ -49,6 +49,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 CHUNK = 64  # replications that a thread takes at a time
+MOST_TRUTHS = 1 << 22  # true arms of these, beyond those of the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +122,10 @@ def replicate(
             "under a continuous prior the truth has no weight that could be recorded"
         )
     task, truths = with_truths(task, count, seed, first)
-    done = _empty_results(task, times, count, with_oracle, with_posterior)
-    done.true_kinds[:] = truths
+    done = _empty_results(task, times, truths, with_oracle, with_posterior)
     workers = available_threads() if threads is None else checked_count(threads, "threads")
     slow = isinstance(learner, Own) or task.ranks is None
-    size = 1 if slow else checked_count(chunk, "chunk")
+    size = 1 if slow else min(checked_count(chunk, "chunk"), 1 + MOST_TRUTHS // task.num_arms)
     starts = range(0, count, size)
 
     def work(begin: int) -> int:
@@ -186,19 +186,18 @@ def _copy(record: Record, expected: FloatArray, realised: FloatArray) -> None:
 
 
 def _empty_results(
-    task: Task, times: IntArray, replications: int, with_oracle: bool, with_posterior: bool
+    task: Task, times: IntArray, truths: IntArray, with_oracle: bool, with_posterior: bool
 ) -> Replications:
-    """Return arrays for the results of so many replications."""
-    num_arms = task.num_arms
+    """Return arrays for the results of replications with these truths."""
+    replications, num_arms = truths.shape
     per_time = 6 + num_arms * with_posterior
-    size = 8 * replications * (per_time * len(times) + num_arms)
-    require_memory(size, "the results", "record fewer times")
+    require_memory(8 * replications * per_time * len(times), "the results", "record fewer times")
     shape = (replications, len(times))
     oracle_shape = shape if with_oracle else (0, len(times))
     return Replications(
         task=task,
         times=times,
-        true_kinds=np.empty((replications, num_arms), dtype=np.int64),
+        true_kinds=truths,
         expected=np.empty(shape),
         realised=np.empty(shape),
         episodes=np.empty(shape, dtype=np.int64),
@@ -235,11 +234,15 @@ def with_truths(task: Task, count: int, seed: int, first: int = 0) -> tuple[Task
 
 def drawn_truths(task: Task, count: int, seed: int, first: int = 0) -> IntArray:
     """Kinds [count, K] of the true arms of replications first, ..., given or drawn."""
-    require_memory(16 * count * task.num_arms, "the true arms", "run fewer replications")
-    truths = np.empty((count, task.num_arms), dtype=np.int64)
+    shape = (count, task.num_arms)
     if len(task.choices.true_kinds):
-        truths[:] = task.choices.true_kinds
-        return truths
+        return np.broadcast_to(task.choices.true_kinds, shape)  # of one row of memory
+    require_memory(
+        8 * count * task.num_arms,
+        f"the true arms of {counted(count, 'replication')} of {counted(task.num_arms, 'arm')}",
+        "run fewer replications",
+    )
+    truths = np.empty(shape, dtype=np.int64)
     keys = np.array([stream(seed, first + r, TRUTH) for r in range(count)], dtype=np.uint64)
     slots = task.choices.drawable
     weights = prior_weights(task, slots)

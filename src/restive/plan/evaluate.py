@@ -24,14 +24,13 @@ from restive.plan.policies.optimal import OptimalPolicy
 from restive.plan.policies.random import RandomPolicy
 from restive.plan.policies.registry import as_policy
 from restive.plan.policies.round_robin import RoundRobinPolicy
-from restive.plan.simulated_run import plan_of_runs, simulated_reward
+from restive.plan.simulated_run import paid_arms, plan_of_runs, simulated_reward
 from restive.plan.solved_run import MAX_STATES, Chooser, solve_long_run
 from restive.problem.arm import Arm
 from restive.problem.bandit import Kinds, RestlessBandit, always_seen, kinds_of
 from restive.problem.beliefs import (
     BeliefState,
     belief_table,
-    belief_tables,
     expected,
     laws_now,
     settled_elapsed,
@@ -101,7 +100,8 @@ def evaluate(
         Meta-state to start from; by default every arm was seen in its last (good) state one step
         ago, as in the paper.
     max_states
-        Solve exactly up to this many joint states; simulate index policies beyond it.
+        Solve exactly up to this many joint states; simulate index policies beyond it. With very
+        many arms or pulls fewer states take as much memory or time, and fewer are solved.
     max_elapsed
         Ages told apart; by default as many as beliefs need to settle.
     replications, steps, seed
@@ -220,7 +220,7 @@ def _fixed_value(
     gain = 0.0
     supports, biases = [], []
     highest = lowest = 0.0
-    alone = np.setdiff1d(np.arange(bandit.num_arms), pulled)
+    alone = np.delete(np.arange(bandit.num_arms), pulled)
     always = always_seen(bandit)
     drift = _drift(reduced, start, alone[~always[alone]])
     moves: list[NDArray[np.bool_]] = []
@@ -377,15 +377,13 @@ def _simulated_value(
     seed: int,
 ) -> Value:
     start = start_or_initial(start, bandit)
-    reduced = reduce_kinds(kinds_of(bandit))
-    kinds = reduced.kinds
+    kinds = reduce_kinds(kinds_of(bandit)).kinds
     lengths = told_ages(kinds, policy, max_elapsed)
     runs = plan_of_runs(bandit, kinds, lengths, replications, steps)
     found = simulated_reward(
-        bandit, kinds, belief_tables(kinds.arms, lengths), policy.ranked, policy.kinds.of, start,
-        runs, seed,
-    )  # fmt: skip
-    mean = found.mean + reduced.own_reward
+        bandit, paid_arms(bandit, lengths), policy.ranked, policy.kinds.of, start, runs, seed
+    )
+    mean = found.mean
     return Value(
         average_reward=mean,
         stderr=found.stderr,

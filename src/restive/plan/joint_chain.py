@@ -40,6 +40,7 @@ IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
 
 MOST_OUTCOMES = 4096  # of one step: the product of the pulled arms' numbers of states
+USUAL_BYTES, USUAL_STEPS = 2_500, 5_000  # of a joint state of a few arms, at most
 ROUNDING = 1e-9  # of sums of logarithms
 STAGE = 10_000  # sweeps after which one looks how they get on
 
@@ -110,9 +111,16 @@ class JointStates:
         )
         self.count = 0
         self._numbers = kernels.StateNumbers(
-            states=np.empty((64, bandit.num_arms), dtype=np.int32),
+            states=np.empty((1, bandit.num_arms), dtype=np.int32),
             slots=np.full(256, -1, dtype=np.int32),
         )
+
+    @property
+    def weight(self) -> float:
+        """As how many joint states of a few arms one of these counts, in bytes and in steps."""
+        arms, outcomes = self.bandit.num_arms, self.most_outcomes
+        held, steps = 12 * arms + 24 * outcomes, arms * outcomes  # while arrays grow or are joined
+        return max(1.0, held / USUAL_BYTES, steps / USUAL_STEPS)
 
     def cells(self, last_state: IntArray, elapsed: IntArray) -> Int32Array:
         """Rows of cells for meta-states given as [M, K] arrays."""

@@ -235,8 +235,10 @@ def _first_pulls(bandit: RestlessBandit, policy: Policy) -> tuple[tuple[int, ...
     tied = nearly = False
     if isinstance(policy, IndexPolicy):
         rank = policy.rank(state)
-        left = np.setdiff1d(np.arange(bandit.num_arms), chosen)
-        tied = bool(np.isin(rank[left], rank[chosen].min()).any())
-        index, span = policy.index(state), max(np.ptp(arm.rewards) for arm in bandit.arms)
+        left = np.ones(bandit.num_arms, dtype=bool)
+        left[chosen] = False
+        tied = bool((rank[left] == rank[chosen].min()).any())
+        rewards = [arm.rewards for arm in kinds_of(bandit).arms]
+        index, span = policy.index(state), max(map(np.ptp, rewards))
         nearly = bool((index[left] >= index[chosen].min() - NEAR * span).any())
     return tuple(chosen.tolist()), tied, nearly

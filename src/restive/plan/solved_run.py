@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+from math import log
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import require_memory
 from restive.errors import TooLargeError
 from restive.plan.joint_chain import (
+    ROUNDING,
     JointStates,
     Outcomes,
     absorbed_values,
@@ -42,8 +45,8 @@ Chooser: TypeAlias = Callable[[IntArray, IntArray], IntArray]
 
 MAX_STATES = 200_000
 MOST_STARTS = 4096  # starts tried when looking whether J depends on the start
-ROWS_AT_ONCE = 1 << 20  # outcomes held while exploring
-MOST_CELLS = 1 << 28  # joint states times arms: 1 GiB
+ROWS_AT_ONCE = 1 << 20  # outcomes of a block of states that are followed at once
+CELLS_AT_ONCE = 1 << 24  # these times arms
 
 DAMPING = 0.9  # below 1, so that periodic chains converge too
 GAP = 1e-11
@@ -161,21 +164,32 @@ def _absorb(
 
 
 def explore(joint: JointStates, choose: Chooser, blocks: list[Outcomes], max_states: int) -> None:
-    """Follow the choice from every numbered state that has not been followed yet."""
+    """Follow the choice from every numbered state that has not been followed yet.
+
+    Raises a `TooLargeError` beyond `max_states`, or where they take more than `MAX_STATES` of a few
+    arms; at once where those that a single step may lead to do.
+    """
+    num_arms, outcomes = joint.bandit.num_arms, joint.most_outcomes
+    most = min(max_states, int(max(max_states, MAX_STATES) / joint.weight))
+    if outcomes > most < max_states:
+        raise TooLargeError(
+            f"one step of {num_arms:,} arms can end in {outcomes:,} joint states, each of which "
+            f"counts as {joint.weight:,.0f} of a few arms; raise max_states"
+        )
     done = sum(len(block.reward) for block in blocks)
-    at_once = max(1, ROWS_AT_ONCE // max(joint.most_outcomes, joint.bandit.num_arms // 16))
-    memory = max(1, MOST_CELLS // joint.bandit.num_arms)
+    at_once = max(1, min(ROWS_AT_ONCE // outcomes, CELLS_AT_ONCE // (num_arms * outcomes)))
     while done < joint.count:
-        if joint.count > memory:
+        if joint.count > most:
+            many = f" of {num_arms:,} arms" if most < max_states else ""
             raise TooLargeError(
-                f"the policy reaches more than {memory:,} joint states of {joint.bandit.num_arms:,}"
-                " arms: too much for a joint chain"
-            )
-        if joint.count > max_states:
-            raise TooLargeError(
-                f"the policy reaches more than {max_states:,} joint states; raise max_states"
+                f"the policy reaches more than {most:,} joint states{many}; raise max_states"
             )
         last = min(joint.count, done + at_once)
+        require_memory(
+            12 * num_arms * (joint.count + at_once * outcomes),
+            f"more than {joint.count:,} joint states of {num_arms:,} arms",
+            "lower max_elapsed",
+        )
         actions = choose(*joint.unpacked(done, last))
         blocks.append(joint.outcomes(joint.rows(done, last), actions, add=True))
         done = last
@@ -185,7 +199,7 @@ def explore_other_starts(
     joint: JointStates, choose: Chooser, blocks: list[Outcomes], max_states: int
 ) -> bool:
     """Follow the choice from starts of every kind: each arm just seen in any state, or long ago."""
-    if np.prod(joint.sizes + 1.0) > MOST_STARTS:
+    if np.log(joint.sizes + 1.0).sum() > log(MOST_STARTS) + ROUNDING:
         return False
     shapes = zip(joint.sizes.tolist(), joint.lengths.tolist(), joint.always.tolist(), strict=True)
     choices = [  # an arm that is always seen was not seen long ago

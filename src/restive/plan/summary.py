@@ -24,7 +24,11 @@ from restive.pages.figures import FIGURE_SUFFIXES, plot_panels
 from restive.plan.evaluate import Value, evaluate
 from restive.plan.policies.base import Policy, index_columns
 from restive.plan.policies.best_fixed import fixed_reward
-from restive.plan.policies.best_index import MOST_KINDS, BestIndexPolicy, best_index
+from restive.plan.policies.best_index import (
+    MOST_ARMS,
+    BestIndexPolicy,
+    best_index,
+)
 from restive.plan.policies.lp_priority import lp_priority
 from restive.plan.policies.myopic import myopic_table
 from restive.plan.policies.registry import policy_mappings
@@ -226,9 +230,10 @@ def _seeing(
     best, stderr, name = max(known)
     if best <= 0:
         return None
-    seen = {id(arm): replaced_seen(arm, "always") for arm in bandit.arms}  # very many may be one
+    kinds = kinds_of(bandit)
+    seen = [replaced_seen(arm, "always") for arm in kinds.arms]
     try:
-        all_seen = RestlessBandit([seen[id(arm)] for arm in bandit.arms], bandit.num_pulls)
+        all_seen = RestlessBandit([seen[kind] for kind in kinds.of.tolist()], bandit.num_pulls)
         bound = relaxed(all_seen, max_elapsed).bound
     except (AssumptionError, TooLargeError):
         return None
@@ -340,8 +345,8 @@ def _choice(policy: Policy) -> list[str]:
         error = f" ± {other.stderr:.2g}" if other.stderr else ""
         others.append(f"{other.name} ({other.average_reward:.6f}{error})")
     said = [f"{policy.chosen} was chosen" + ", before " * bool(others) + " and ".join(others)]
-    if len(policy.tables) > MOST_KINDS:
-        said.append(f"of more than {MOST_KINDS:,} kinds of arms only the named mappings compete")
+    if policy.bandit.num_arms > MOST_ARMS:
+        said.append(f"of more than {MOST_ARMS:,} arms only the named mappings compete")
     return said
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "always_seen",
     "checked_num_pulls",
     "computed_once",
+    "first_places",
     "kinds_among",
     "kinds_of",
     "require_bandit",
@@ -202,19 +203,26 @@ def always_seen(bandit: RestlessBandit) -> NDArray[np.bool_]:
 
 def kinds_among(arms: Sequence[Arm], label: Callable[[int], str]) -> Kinds:
     """Return the kinds among any arms; `label` says how messages call the arm at a place."""
+    places, which = first_places(arms)  # first, since one object may stand for very many arms
     by_numbers: dict[bytes, int] = {}
-    by_identity: dict[int, int] = {}  # first, since one object may stand for very many arms
     first: list[int] = []
-    of = np.empty(len(arms), dtype=np.intp)
-    for k, arm in enumerate(arms):
-        kind = by_identity.get(id(arm))
-        if kind is None:
-            kind = by_numbers.setdefault(arm.numbers, len(first))
-            by_identity[id(arm)] = kind
-            if kind == len(first):
-                first.append(k)
-        of[k] = kind
-    return Kinds(tuple(arms[k] for k in first), tuple(label(k) for k in first), of)
+    kind_of_place = np.empty(len(places), dtype=np.intp)
+    for place, k in enumerate(places.tolist()):
+        kind = by_numbers.setdefault(arms[k].numbers, len(first))
+        kind_of_place[place] = kind
+        if kind == len(first):
+            first.append(k)
+    return Kinds(
+        tuple(arms[k] for k in first), tuple(label(k) for k in first), kind_of_place[which]
+    )
+
+
+def first_places(objects: Sequence[object]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each object comes first, ascending, and [K] which of these each one is."""
+    numbers = np.fromiter(map(id, objects), dtype=np.int64, count=len(objects))
+    _, places, which = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(places)
+    return places[order], np.argsort(order)[which]
 
 
 def starts_of(sizes: ArrayLike) -> NDArray[np.int64]:

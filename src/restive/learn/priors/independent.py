@@ -20,7 +20,12 @@ from restive.learn.evidence import Evidence
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior, listed, require_evidence
 from restive.problem.arm import Arm, gilbert_elliott, numbers_array
-from restive.problem.bandit import RestlessBandit, checked_num_pulls, require_bandit
+from restive.problem.bandit import (
+    RestlessBandit,
+    checked_num_pulls,
+    first_places,
+    require_bandit,
+)
 
 __all__ = [
     "MOST_ARMS",
@@ -263,14 +268,16 @@ def priors_like(
     """Priors of arms that pay as a bandit's do; arms alike in that and in control share one."""
     require_bandit(bandit, "like")
     made: dict[tuple[bytes, bytes, Any, bool, str], ArmPrior | DirichletArmPrior] = {}
-    arms = []
-    for arm in bandit.arms:
+    places, which = first_places(bandit.arms)
+    own = []
+    for k in places.tolist():
+        arm = bandit.arms[k]
         pays = arm.rewards.tobytes(), arm.passive_rewards.tobytes()
         key = (*pays, arm.states, arm.is_uncontrolled, arm.seen)
         if key not in made:
             made[key] = make(arm)
-        arms.append(made[key])
-    return IndependentPrior(arms)
+        own.append(made[key])
+    return IndependentPrior([own[place] for place in which.tolist()])
 
 
 def uniform_prior(bandit: RestlessBandit) -> IndependentPrior:
@@ -290,7 +297,8 @@ def _require_channels(bandit: RestlessBandit, kind: str) -> None:
         "use dirichlet_prior(like=bandit), spread_prior or a DirichletArmPrior, or list candidates "
         "in an ArmPrior"
     )
-    for k, arm in enumerate(bandit.arms):
+    for k in first_places(bandit.arms)[0].tolist():
+        arm = bandit.arms[k]
         if arm.num_states != 2:
             raise ProblemError(
                 f"{bandit.label(k)} has {arm.num_states} states, and {kind} is a prior for two; "

@@ -31,8 +31,10 @@ from restive.plan.policies.myopic import myopic
 from restive.plan.policies.whittle import whittle
 from restive.plan.relaxation import Relaxation, require_relaxation
 from restive.plan.simulated_run import (
+    FEWEST_STEPS,
     FORGOTTEN,
     Runs,
+    paid_arms,
     plan_of_runs,
     simulated_reward,
     slowest_arm,
@@ -40,17 +42,17 @@ from restive.plan.simulated_run import (
 from restive.plan.solved_run import MAX_STATES, lowest_reward
 from restive.plan.subsidy import AnyPath, subsidy_path
 from restive.problem.bandit import Kinds, RestlessBandit, kinds_of
-from restive.problem.beliefs import belief_tables, initial_state, settled_lengths
+from restive.problem.beliefs import initial_state, settled_lengths
 from restive.problem.reduction import reduce_kinds, unit_of
 from restive.threads import on_all_cores
 
-__all__ = ["MOST_KINDS", "BestIndexPolicy", "Candidate", "best_index"]
+__all__ = ["MOST_ARMS", "BestIndexPolicy", "Candidate", "best_index"]
 
 _Maker: TypeAlias = tuple[str, Callable[[], IndexPolicy]]
 
 # Discounts at which Whittle's index is tried, and how many prices at each.
 PRICES = {1.0: 38, 0.3: 0, 0.5: 19, 0.7: 0, 0.8: 19, 0.9: 0, 0.95: 0}
-MOST_KINDS = 5_000  # beyond, prices are not tried: all tables together would fill the memory
+MOST_ARMS = 5_000  # beyond, prices are not tried: tables would fill the memory, runs take long
 FEW_STATES = 20_000  # of each joint chain; beyond, simulating them all takes less time
 EQUAL = 1e-9  # rewards closer than this, in their unit, are one: the candidate named first wins
 
@@ -60,7 +62,7 @@ FINALISTS = 6
 FINAL_RUNS, FINAL_ARM_STEPS = 64, 10_000_000
 LEAST_STEPS, MOST_STEPS = 100, 20_000  # of a run
 MOST_LONGER = 5  # times as long it may be where arms are slow to forget their start
-MOST_ARM_STEPS, FEW_RUNS = 1_000_000_000, 8  # with very many arms there are fewer runs
+MOST_ARM_STEPS, FEW_RUNS = 200_000_000, 8  # with very many arms there are fewer runs
 # Apart from each other, and from the small seeds of whoever evaluates the result.
 SEED, FRESH_SEED = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 
@@ -105,8 +107,7 @@ def best_index(
 ) -> BestIndexPolicy:
     """Return the index policy with the largest J among about ninety.
 
-    Of bandits with more than 5,000 kinds of arms only whittle, lp_priority, myopic and best_fixed
-    are compared.
+    Of more than 5,000 arms only whittle, lp_priority, myopic and best_fixed are compared.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def _candidates(
     yield "myopic", lambda: myopic(bandit, max_elapsed=max_elapsed)
     yield "best_fixed", lambda: best_fixed(bandit)
     kinds = kinds_of(bandit)
-    if len(kinds.arms) > MOST_KINDS:
+    if bandit.num_arms > MOST_ARMS:
         return
     for discount, num_prices in PRICES.items():
         try:
@@ -235,16 +236,20 @@ class _System:
 
         All are simulated with one luck, and the best are solved or simulated with another.
         """
-        first = self._best_first(self._simulated(policies, RUNS, ARM_STEPS, SEED))
-        finalists = {name: policies[name] for name in [c.name for c in first[:FINALISTS]]}
+        finalists, others = policies, []
+        if len(policies) > FINALISTS:
+            first = self._best_first(self._simulated(policies, RUNS, ARM_STEPS, SEED))
+            finalists = {found.name: policies[found.name] for found in first[:FINALISTS]}
+            others = first[FINALISTS:]
+        best = f"the best {FINALISTS} of a simulation" if others else "all"
         try:
             final = self.exactly(finalists, max_states)
-            method = f"exact: joint chains of the best {FINALISTS} of a simulation"
+            method = f"exact: joint chains of {best}"
         except TooLargeError:
             runs = self._simulated(finalists, FINAL_RUNS, FINAL_ARM_STEPS, FRESH_SEED)
             final = self._best_first(runs)
-            method = f"simulation: {self.affordable(FINAL_RUNS)} runs of the best {FINALISTS}"
-        return final + first[FINALISTS:], method
+            method = f"simulation: {self.affordable(FINAL_RUNS)} runs of {best}"
+        return final + others, method
 
     def affordable(self, count: int) -> int:
         """Return how many of these runs to make."""
@@ -253,7 +258,9 @@ class _System:
     def _runs(self, count: int, arm_steps: int) -> Runs:
         """Return the runs of each candidate, or raise if slow arms would make them too long."""
         count = self.affordable(count)
-        steps = max(LEAST_STEPS, min(MOST_STEPS, arm_steps // (count * self.bandit.num_arms)))
+        arms = count * self.bandit.num_arms
+        least = min(LEAST_STEPS, max(FEWEST_STEPS, MOST_ARM_STEPS // arms))
+        steps = max(least, min(MOST_STEPS, arm_steps // arms))
         runs = plan_of_runs(self.bandit, self.kinds, self.lengths, count, steps)
         longest, slowest = slowest_arm(self.kinds)
         needed = FORGOTTEN * longest
@@ -270,14 +277,13 @@ class _System:
         self, policies: dict[str, IndexPolicy], count: int, arm_steps: int, seed: int
     ) -> list[Candidate]:
         runs = self._runs(count, arm_steps)
-        arms = belief_tables(self.kinds.arms, self.lengths)
+        paid = paid_arms(self.bandit, self.lengths)
         found = []
         for name, policy in policies.items():
             run = simulated_reward(
-                self.bandit, self.kinds, arms, policy.ranked, policy.kinds.of, self.start, runs,
-                seed,
-            )  # fmt: skip
-            found.append(Candidate(name, run.mean + self.own_reward, run.stderr))
+                self.bandit, paid, policy.ranked, policy.kinds.of, self.start, runs, seed
+            )
+            found.append(Candidate(name, run.mean, run.stderr))
         return found
 
     def _best_first(self, found: list[Candidate]) -> list[Candidate]:

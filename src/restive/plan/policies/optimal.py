@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import comb, lgamma, log, log10
+from math import ceil, comb, lgamma, log, log10
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, count_in_words
+from restive.arguments import (
+    MOST,
+    checked_count,
+    count_in_words,
+    in_gibibytes,
+    require_memory,
+)
 from restive.errors import AssumptionError, TooLargeError
-from restive.plan.joint_chain import JointStates, optimal_bias, shown_sizes
+from restive.plan.joint_chain import ROUNDING, JointStates, most_outcomes, optimal_bias, shown_sizes
 from restive.plan.policies.base import policy_repr
 from restive.plan.solved_run import MAX_STATES
 from restive.problem.bandit import RestlessBandit, always_seen, kinds_of
@@ -31,11 +37,12 @@ IntArray = NDArray[np.int64]
 # Ages are told apart until beliefs are this close to their limit: coarser than elsewhere, since the
 # number of states is a power of it; what it costs is of its own size.
 AGE_TOLERANCE = 1e-9
-MAX_ENTRIES = 100_000_000  # states x actions x outcomes
+USUAL_OUTCOMES = 500  # of all choices in a state; where there are more, it counts as several
 DAMPING = 0.9
 GAP = 1e-10
 MOST_SWEEPS = 100_000
 TIE_TOLERANCE = 1e-9
+LARGE = 100.0  # logarithm of what is more than any memory
 MOST_DIGITS = 15  # of a number of states that is counted out
 
 
@@ -89,7 +96,8 @@ def optimal(
     bandit
         The arms and the number of pulls.
     max_states
-        Refuse, with a `TooLargeError`, when there are more joint states.
+        Refuse, with a `TooLargeError`, when there are more joint states. Where they have more than
+        500 outcomes each, of all choices together, and 100 million in all, each counts as several.
     max_elapsed
         Ages told apart; by default until beliefs are within 1e-9 of their limits.
     """
@@ -98,17 +106,7 @@ def optimal(
     lengths = settled_lengths(kinds, max_elapsed, AGE_TOLERANCE)
     sizes = kinds.sizes
     ages = np.where(always_seen(bandit), 1, lengths[kinds.of])
-    states = log_num_states(sizes, ages, bandit.num_pulls)
-    actions = log_choices(bandit.num_arms, bandit.num_pulls)
-    outcomes = float(np.log10(shown_sizes(bandit)).sum())
-    if states > log10(max_states) or states + actions + outcomes > log10(MAX_ENTRIES):
-        raise TooLargeError(
-            f"the optimum needs {count_in_words(states)} joint states with "
-            f"{count_in_words(actions)} choices of {count_in_words(outcomes)} outcomes each; "
-            f"the limit is {max_states:,} states and "
-            f"{MAX_ENTRIES:,} outcomes in all; raise max_states, lower max_elapsed, or use "
-            "whittle or lp_priority with relaxation_bound"
-        )
+    _require_few(bandit, log_num_states(sizes, ages, bandit.num_pulls), max_states)
     num_actions = comb(bandit.num_arms, bandit.num_pulls)
     reduced = reduce_kinds(kinds)
     joint = JointStates(bandit, reduced.kinds, lengths)
@@ -129,6 +127,29 @@ def optimal(
             "on the start"
         )
     return OptimalPolicy(bandit, gain + reduced.own_reward, joint, bias, choices)
+
+
+def _require_few(bandit: RestlessBandit, states: float, max_states: int) -> None:
+    """Raise where so many joint states, given as a logarithm, are more than may be solved."""
+    actions = log_choices(bandit.num_arms, bandit.num_pulls)
+    outcomes = float(np.log10(shown_sizes(bandit)).sum())
+    rows = 10 ** min(states + actions, LARGE)
+    size = rows * (4 * bandit.num_arms + 8 * bandit.num_pulls + 12 * 10 ** min(outcomes, LARGE))
+    needs = (
+        f"the optimum needs {count_in_words(states)} joint states with "
+        f"{count_in_words(actions)} choices of {count_in_words(outcomes)} outcomes each"
+    )
+    others = "lower max_elapsed, or use whittle or lp_priority with relaxation_bound"
+    count_as = states + max(0.0, actions + outcomes - log10(USUAL_OUTCOMES))
+    if count_as <= log10(MAX_STATES) + ROUNDING:
+        count_as = states
+    if count_as > log10(max_states) + ROUNDING:
+        if count_as < log10(MOST):
+            most_outcomes(bandit)  # beyond which more states do not help
+            needed = ceil(10**count_as * (1 - ROUNDING))
+            others = f"raise max_states to {needed:,} if there is as much memory, {others}"
+        raise TooLargeError(f"{needs}, {in_gibibytes(size)} in all; {others}")
+    require_memory(size, f"{needs}; they", others)
 
 
 def log_num_states(sizes: IntArray, lengths: IntArray, num_pulls: int) -> float:
