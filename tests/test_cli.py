@@ -12,6 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import restive as rs
+from restive import arguments
 from restive.cli import app, completion, main, tables
 from restive.cli.progress import _told_apart
 from restive.paper.comparison_study import comparison_study
@@ -49,7 +50,7 @@ def width_of(monkeypatch, columns):
     ],
 )
 def test_durations_are_in_a_unit_that_fits(seconds, words):
-    assert tables.duration(seconds) == words
+    assert arguments.duration(seconds) == words
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable
-from math import log10
+from math import inf, log10
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -24,6 +24,7 @@ __all__ = [
     "count_in_words",
     "counted",
     "drawn_seed",
+    "duration",
     "in_gibibytes",
     "known_name",
     "memory_left",
@@ -40,6 +41,16 @@ MOST_ELAPSED = 10**7
 MOST_BYTES = 1 << 36  # of the arrays of one call, whatever the machine
 LONGEST_LINE = 100  # letters of a repr
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
+
+MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365.25 * 86_400
+DURATIONS = (  # up to which each is used, its length, and how it is written
+    (1, 1, "{:.1f} s"),
+    (100, 1, "{:.0f} s"),
+    (90 * MINUTE, MINUTE, "{:.0f} min"),
+    (48 * HOUR, HOUR, "{:.1f} h"),
+    (1000 * DAY, DAY, "{:.0f} days"),
+    (inf, YEAR, "{:,.1f} years"),
+)
 
 
 class _Silent:
@@ -107,6 +118,12 @@ def memory_left() -> int:
     except (ImportError, AttributeError, OSError, ValueError):  # not on this system
         pass
     return most
+
+
+def duration(seconds: float) -> str:
+    """Return a time for a person: "12 s", "3 min", "2.5 h", "9 days", "55.6 years"."""
+    unit, written = next((unit, written) for most, unit, written in DURATIONS if seconds < most)
+    return written.format(seconds / unit)
 
 
 def in_gibibytes(size: float) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from restive.arguments import duration
 from restive.cli.completion import complete_instances, complete_learners, complete_mappings
 from restive.cli.progress import spinner
 from restive.cli.study import (
@@ -21,7 +22,7 @@ from restive.cli.study import (
     tell,
     where_of,
 )
-from restive.cli.tables import duration, print_lines, print_table
+from restive.cli.tables import print_lines, print_table
 from restive.errors import ProblemError, RestiveError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from restive.cli.tables import duration
+from restive.arguments import duration
 
 if TYPE_CHECKING:
     from restive.studies.runner import Progress

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from restive.arguments import duration
 from restive.cli.completion import complete_formats, complete_tables
 from restive.cli.progress import run_display, say, spinner
-from restive.cli.tables import duration, print_table, size
+from restive.cli.tables import print_table, size
 from restive.errors import RestiveError
 
 if TYPE_CHECKING:

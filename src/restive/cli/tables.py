@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["duration", "print_lines", "print_table", "size", "terminal"]
+__all__ = ["print_lines", "print_table", "size", "terminal"]
 
 NO_TERMINAL = 120  # columns, where nobody says how many
 PADDING = 3  # columns of the terminal beside each column of a table
@@ -22,15 +21,6 @@ LEAST_NAME = 8  # columns of the terminal that names need, in several lines
 LEAST_PROSE = 20  # columns of the terminal that sentences need
 LONGEST_WORD = 24  # that is not broken
 COLOURS: Mapping[str, str] = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
-MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365.25 * 86_400
-DURATIONS = (  # up to which each is used, its length, and how it is written
-    (1, 1, "{:.1f} s"),
-    (100, 1, "{:.0f} s"),
-    (90 * MINUTE, MINUTE, "{:.0f} min"),
-    (48 * HOUR, HOUR, "{:.1f} h"),
-    (1000 * DAY, DAY, "{:.0f} days"),
-    (inf, YEAR, "{:,.1f} years"),
-)
 
 
 def terminal() -> Console:
@@ -91,12 +81,6 @@ def print_lines(lines: Sequence[str]) -> None:
     console = terminal()
     for line in lines:
         console.print(line, highlight=False, markup=False)
-
-
-def duration(seconds: float) -> str:
-    """Return a time for a person: "12 s", "3 min", "2.5 h", "9 days", "55.6 years"."""
-    unit, written = next((unit, written) for most, unit, written in DURATIONS if seconds < most)
-    return written.format(seconds / unit)
 
 
 def size(count: float) -> str:

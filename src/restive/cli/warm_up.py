@@ -20,9 +20,9 @@ def warm_up(
 
     Takes one to three minutes, once after each installation.
     """
+    from restive.arguments import duration
     from restive.cli.chores import CHORES, compile_kernels
     from restive.cli.progress import bar
-    from restive.cli.tables import duration
 
     wanted = chores or list(CHORES)
     began = monotonic()

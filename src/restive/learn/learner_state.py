@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import require_memory
+from restive.arguments import counted, require_memory
 from restive.errors import ProblemError
 from restive.kernels.elementary import exponentials
 from restive.kernels.jit.handles import Handle
@@ -476,7 +476,11 @@ def _episodes(task: Task, learner: Relative, num_steps: int) -> Episodes:
 def _visits(task: Task, longest_truncation: int) -> IntArray:
     """Room for counters that tell at most this many ages apart."""
     cells = int(task.choices.sizes.sum()) * longest_truncation
-    require_memory(8 * cells * VISITS, "the counters", "pass a smaller mixing_time or horizon")
+    require_memory(
+        8 * cells * VISITS,
+        f"the counters of {counted(task.num_arms, 'arm')}",
+        "pass a smaller mixing_time or horizon",
+    )
     return int_zeros(cells * VISITS)
 
 

@@ -35,6 +35,7 @@ from restive.learn.priors.independent import Prior
 from restive.learn.task import Mapping, Task, make_task
 from restive.measure.changes import Phases, with_phases
 from restive.measure.intervals import student_quantile
+from restive.measure.long_runs import tell_if_long
 from restive.measure.replication import Replications, replicate
 from restive.pages.figures import plot_band
 from restive.pages.frames import data_frame, html_table
@@ -304,6 +305,10 @@ def _regret(
     if baseline != "coupled" and len(task.choices.true_kinds):
         fixed = truth_reward(task, required=baseline == "exact")
     coupled = fixed is None and baseline != "exact"
+    tell_if_long(
+        task, spec, int(times[-1]), checked_count(replications, "replications"),
+        with_oracle=coupled, phases=phases, threads=threads,
+    )  # fmt: skip
     done = replicate(
         task, spec, times, replications, seed, with_oracle=coupled, threads=threads,
         progress=progress, phases=phases,
