@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from time import perf_counter, thread_time
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 import restive as rs
 from benchmarks.harness import Result, best_time, seconds_to_stream
 from benchmarks.numpy_tsde import grid_tables, run_tsde
+from restive.kernels.loop.choosing import top_of_each
 from restive.learn.learners.base import Learner
 from restive.learn.learners.relatives import DynamicEpisodes
 from restive.learn.task import Task, make_task
@@ -34,7 +36,7 @@ MANY_ARMS = 1_000_000
 def run() -> list[Result]:
     return [
         _engine(), _online(), _threads(), _horizons(), *_continuous(), *_forgetting(),
-        _three_states(), *_many_arms(), _memory(),
+        _three_states(), *_many_arms(), *_choosing(), _memory(),
     ]  # fmt: skip
 
 
@@ -240,15 +242,40 @@ def _many_arms() -> list[Result]:
     detail = f"one pass takes {stream * 1e3:.2f} ms"
     size = len(json.dumps(data)) / 2**20
     return [
-        Result("10^6 arms: seconds to set up", setup, 3, False),
-        Result("10^6 arms: bytes an arm before any is pulled", held, 400, False),
-        Result("10^6 arms, an episode's start: ms", min(starts) * 1e3, 25, False, detail),
-        Result("10^6 arms, select within an episode: ms", min(within) * 1e3, 1, False, detail),
+        Result("10^6 arms, N=100: seconds to set up", setup, 3, False),
+        Result("10^6 arms, N=100: bytes an arm before any is pulled", held, 400, False),
+        Result("10^6 arms, N=100, an episode's start: ms", min(starts) * 1e3, 25, False, detail),
         Result(
-            "10^6 arms of which 6,000 were seen: MiB of a snapshot", size, 32, False,
+            "10^6 arms, N=100, select within an episode: ms", min(within) * 1e3, 1, False, detail
+        ),
+        Result(
+            "10^6 arms, N=100, of which 6,000 were seen: MiB of a snapshot", size, 32, False,
             f"made in {snapshot:.2f} s",
         ),
     ]  # fmt: skip
+
+
+def _choosing() -> list[Result]:
+    """Time choosing N of K against numpy's selection, on ranks of which many are equal."""
+    rng = np.random.default_rng(0)
+    results = []
+    for num_arms, share in ((100_000, 100), (100_000, 10), (1_000_000, 100), (1_000_000, 10)):
+        ranks = rng.integers(0, 15_000, (1, num_arms), dtype=np.int32)
+        count = num_arms // share
+        chosen = np.empty((1, count), dtype=np.int64)
+        top_of_each(ranks, chosen)
+        ours = best_time(partial(top_of_each, ranks, chosen), 9)
+        numpy = best_time(partial(np.argpartition, ranks[0], num_arms - count), 9)
+        results.append(
+            Result(
+                f"choosing N=K/{share} of K={num_arms:,}: times numpy's argpartition",
+                ours / numpy,
+                10,
+                False,
+                f"{ours * 1e3:.2f} ms against {numpy * 1e3:.2f}",
+            )
+        )
+    return results
 
 
 def _steps(agent: rs.types.Agent, count: int) -> list[tuple[bool, float]]:

@@ -172,7 +172,7 @@ def _opening(place: Path) -> Result:
         events = live.status().events
     seconds = best_time(lambda: rs.LiveAgent.open(path).close())
     return Result(
-        f"seconds to open K=8 with a snapshot ({events:,} events)", seconds, 0.2, at_least=False
+        f"seconds to open K=8 N=3 with a snapshot ({events:,} events)", seconds, 0.2, at_least=False
     )
 
 

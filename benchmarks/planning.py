@@ -42,7 +42,7 @@ def run() -> list[Result]:
         Result("twice the ages: times the cost", float(np.median(doubled)), 3, False),
         *_channels(),
         Result(
-            "K=4, all mappings made and evaluated: share of the peer's one arm",
+            "K=4 N=2, all mappings made and evaluated: share of the peer's one arm",
             best_time(_plan_k4, 5) / peer_1000,
             3,
             False,

@@ -8,7 +8,6 @@ import pytest
 
 import restive as rs
 from restive.errors import ProblemError, TooLargeError
-from restive.kernels.loop.copies import FINE, top_scores
 from restive.learn.task import make_task
 from restive.measure.replication import with_truths
 
@@ -172,18 +171,6 @@ def test_indices_of_many_states_are_those_of_each():
         for k in range(4):
             table = policy.table(k)
             assert many[m, k] == table[last[m, k], min(ages[m, k], table.shape[1]) - 1]
-
-
-@pytest.mark.parametrize("num_pulls", [1, 3, 5, 8])
-def test_top_scores_are_those_of_a_sort(num_pulls):
-    rng = np.random.default_rng(num_pulls)
-    scores = rng.integers(4, size=(200, 8)).astype(float)  # with many ties
-    chosen = np.empty((200, num_pulls), dtype=np.int64)
-    assert top_scores(scores, chosen) == FINE
-    best = np.sort(np.argsort(-scores, axis=1, kind="stable")[:, :num_pulls], axis=1)
-    assert np.array_equal(chosen, best)
-    scores[7, 3] = np.nan
-    assert top_scores(scores, chosen) == 7
 
 
 def test_a_slow_arm_can_be_held():

@@ -10,7 +10,7 @@ import pytest
 from numba.core import event
 
 from restive.kernels.jit.parts import PART, only_for_kernels
-from restive.kernels.loop.world import top_arms
+from restive.kernels.loop.choosing import top_arms
 
 
 def test_a_part_of_kernels_cannot_be_called_from_python() -> None:

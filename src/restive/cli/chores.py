@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import sleep
@@ -16,7 +17,7 @@ from time import sleep
 import numpy as np
 
 from restive.errors import RestiveError
-from restive.kernels.loop.copies import top_scores
+from restive.kernels.loop.choosing import top_of_each
 from restive.learn.evidence import Evidence
 from restive.learn.make import TSDE, make_learner
 from restive.learn.priors.continuous import DirichletArmPrior
@@ -26,7 +27,7 @@ from restive.learn.snapshots import restore
 from restive.live.creating import rebuild_file
 from restive.live.people.operator_files import AssumedWorld, create_from_files
 from restive.logs.fitting import fit_log, write_fit
-from restive.logs.log import log_of
+from restive.logs.reading import load_log
 from restive.logs.replay import replay_log
 from restive.measure.batch import BatchWorld
 from restive.measure.regret import bayesian_regret, frequentist_regret
@@ -64,7 +65,7 @@ def _worlds() -> None:
     copies = BatchWorld(_outreach(), [0])
     copies.pull([[0]])
     assert copies.beliefs.shape == (1, 2, 3)
-    top_scores(np.zeros((1, 2)), np.zeros((1, 1), dtype=np.int64))
+    top_of_each(np.zeros((1, 2)), np.zeros((1, 1), dtype=np.int64))
 
 
 def _regret() -> None:
@@ -111,10 +112,12 @@ def _plans() -> None:
 
 
 def _logs() -> None:
-    """A log fitted, checked and replayed."""
+    """A log fitted, checked and replayed; without pyarrow there are none."""
+    if find_spec("pyarrow") is None:
+        return
     shown = np.random.default_rng(0).integers(2, size=60)
-    arms, steps = np.tile(["a", "b"], 30), np.repeat(np.arange(30), 2)
-    log = log_of(arms, steps, shown, states=["no", "yes"])
+    columns = {"arm": ["a", "b"] * 30, "step": np.repeat(np.arange(30), 2), "state": shown}
+    log = load_log(columns, arm="arm", time="step", state="state")
     with TemporaryDirectory() as folder:
         write_fit(fit_log(log), Path(folder, "fit"))
     replay_log(log, num_pulls=1, policies=["whittle", "tsde"])

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import MOST, shown, suggestion
 from restive.errors import ProblemError
-from restive.kernels.loop.copies import FINE, top_scores
+from restive.kernels.loop.choosing import top_of_each
 from restive.problem.bandit import RestlessBandit, kinds_of
 
 __all__ = ["Forms", "Observation", "Pulls", "made_forms"]
@@ -117,8 +117,8 @@ class Forms:
             chosen: IntArray = self.subsets[numbers]
             return chosen
         chosen = np.empty((rows, self.num_pulls), dtype=np.int64)
-        wrong = top_scores(np.ascontiguousarray(found, dtype=np.float64), chosen)
-        if wrong != FINE:
+        wrong = top_of_each(np.ascontiguousarray(found, dtype=np.float64), chosen)
+        if wrong >= 0:
             raise ProblemError(f"an action's scores must be numbers; got {shown(found[wrong])}")
         return chosen
 

@@ -141,19 +141,6 @@ def _not_above(builder: Any, vector: Any, x: Any) -> Any:
     return builder.zext(builder.ctpop(builder.bitcast(found, BITS)), ir.IntType(64))
 
 
-def _largest(builder: Any, vector: Any, count: Any) -> Any:
-    ahead = ir.Constant(INTEGERS, [0] * LANES)
-    for lane in range(LANES):
-        # a number is ahead of those it exceeds, and of equal ones in later lanes
-        other = _everywhere(builder, _lane(builder, vector, lane))
-        later = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [i > lane for i in range(LANES)])
-        equal = builder.and_(builder.fcmp_ordered("==", other, vector), later)
-        before = builder.or_(builder.fcmp_ordered(">", other, vector), equal)
-        ahead = builder.add(ahead, builder.zext(before, INTEGERS))
-    few = builder.icmp_unsigned("<", ahead, _everywhere(builder, count, INTEGERS))
-    return builder.zext(builder.bitcast(few, BITS), ir.IntType(64))
-
-
 # What each operation returns, and the instructions for it.
 INSTRUCTIONS: dict[str, tuple[Any, Callable[..., Any]]] = {
     "load": (register, _load),
@@ -169,5 +156,4 @@ INSTRUCTIONS: dict[str, tuple[Any, Callable[..., Any]]] = {
     "sums_before": (register, _sums_before),
     "last": (types.float64, _last),
     "not_above": (types.int64, _not_above),
-    "largest": (types.int64, _largest),
 }

@@ -24,7 +24,6 @@ __all__ = [
     "LANES",
     "Vector",
     "everywhere",
-    "largest",
     "last",
     "lesser",
     "load",
@@ -185,18 +184,3 @@ def not_above(vector: Vector, x: float) -> int:
         if vector[lane] <= x:
             count += 1
     return count
-
-
-@operation
-def largest(vector: Vector, count: int) -> int:
-    """Return a bit for each of the `count` largest numbers, the first of equals first."""
-    bits = 0
-    for lane in range(LANES):
-        ahead = 0
-        for other in range(LANES):
-            is_equal = vector[other] == vector[lane]
-            if vector[other] > vector[lane] or (is_equal and other < lane):
-                ahead += 1
-        if ahead < count:
-            bits |= 1 << lane
-    return bits

@@ -41,6 +41,7 @@ from restive.kernels.jit.vectors import (
     where_equal,
 )
 from restive.kernels.loop.actor import Actor
+from restive.kernels.loop.choosing import top_arms
 from restive.kernels.loop.tables import (
     AGE,
     B_BAD,
@@ -65,7 +66,6 @@ from restive.kernels.loop.tables import (
     Meta,
     Posterior,
 )
-from restive.kernels.loop.world import top_lanes, top_many
 
 FloatArray = NDArray[np.float64]
 
@@ -146,19 +146,16 @@ def choose_by_value(actor: Actor, t: int, count: int) -> None:
     Afterwards the values and powers stand for the next time, t + 1, as if nothing were seen now:
     `see_channel` does the rest.
     """
-    lookup, masked = actor.lookup, actor.role[0].masked != 0
+    lookup = actor.lookup
     values, num_arms = lookup.values, len(lookup.rank)
     if lookup.mode[0].stands != t:
         _age_anew(lookup, actor.meta, actor.episodes.clock[0].started, t)
         _write_indices(lookup)
-    if num_arms <= LANES and not masked:
-        top_lanes(load(values, place(0)), num_arms, actor.chosen, count)
-    else:
-        if masked:
-            for k in range(num_arms):
-                if not actor.available[k]:
-                    values[k] = -np.inf
-        top_many(values[:num_arms], actor.chosen, count)
+    if actor.role[0].masked != 0:
+        for k in range(num_arms):
+            if not actor.available[k]:
+                values[k] = -np.inf
+    top_arms(values[:num_arms], actor.chosen, count)
     _age(lookup)
     _write_indices(lookup)
     lookup.mode[0].stands = t + 1

@@ -20,8 +20,8 @@ from restive.kernels.elementary import exponential, logarithm
 from restive.kernels.jit.compiler import inlined, part, place
 from restive.kernels.learn.learners.beta_bernoulli import draw_gamma
 from restive.kernels.loop.actor import Actor
+from restive.kernels.loop.choosing import top_arms
 from restive.kernels.loop.tables import DRAWN_MYOPIC, ConjugateGroups, Posterior
-from restive.kernels.loop.world import top_many
 from restive.kernels.plan.always_seen import (
     LOWER,
     NUM_LINES,
@@ -234,4 +234,4 @@ def choose_drawn(actor: Actor, count: int) -> None:
         for k in range(len(values)):
             if not actor.available[k]:
                 values[k] = -inf
-    top_many(values, actor.chosen, count)
+    top_arms(values, actor.chosen, count)

@@ -14,8 +14,8 @@ from restive.kernels.jit.vectors import LANES
 from restive.kernels.learn.particle_groups import has_particles
 from restive.kernels.learn.weights import lifts_at
 from restive.kernels.loop.actor import Actor
+from restive.kernels.loop.choosing import top_arms
 from restive.kernels.loop.tables import IndexLookup, cell_of
-from restive.kernels.loop.world import top_many
 
 __all__ = ["choose_by_mean", "mean_index"]
 
@@ -30,7 +30,7 @@ def choose_by_mean(actor: Actor, t: int, count: int, with_particles: bool | None
         for k in range(len(values)):
             if not actor.available[k]:
                 values[k] = -np.inf
-    top_many(values, actor.chosen, count)
+    top_arms(values, actor.chosen, count)
 
 
 @part

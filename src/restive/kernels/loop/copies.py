@@ -22,11 +22,10 @@ from restive.kernels.loop.world import (
     paid_by_others,
     pull,
     see_others,
-    top_many,
 )
 from restive.kernels.random import stream_key
 
-__all__ = ["FINE", "Copies", "begin_copies", "pull_copies", "top_scores", "write_beliefs"]
+__all__ = ["FINE", "Copies", "begin_copies", "pull_copies", "write_beliefs"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -134,18 +133,3 @@ def write_beliefs(where: IntArray, t: int, beliefs: FloatArray) -> None:
             if is_always_seen(world, k):  # the table holds where it goes from here
                 for s in range(size):
                     beliefs[m, k, s] = 1.0 if s == copies.last_state[arm] else 0.0
-
-
-@hot_kernel
-def top_scores(scores: FloatArray, chosen: IntArray) -> int:
-    """Write the arms [M, N] with the largest of the scores [M, K]; the lowest arm wins ties.
-
-    Returns a row that holds what is no number, or FINE.
-    """
-    for m in range(len(scores)):
-        for k in range(scores.shape[1]):
-            if np.isnan(scores[m, k]):
-                return m
-    for m in range(len(scores)):
-        top_many(scores[m], chosen[m], chosen.shape[1])
-    return FINE

@@ -6,8 +6,8 @@ import numpy as np
 
 from restive.kernels.jit.compiler import inlined, part, place
 from restive.kernels.loop.actor import Actor
+from restive.kernels.loop.choosing import top_arms
 from restive.kernels.loop.tables import IndexLookup, Meta, cell_of
-from restive.kernels.loop.world import top_arms
 
 __all__ = [
     "REBASED",

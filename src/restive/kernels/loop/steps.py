@@ -68,6 +68,7 @@ from restive.kernels.learn.weights import (
     take_in,
 )
 from restive.kernels.loop.actor import Actor
+from restive.kernels.loop.choosing import top_arms
 from restive.kernels.loop.index_lookup import (
     REBASED,
     choose_by_rank,
@@ -77,7 +78,6 @@ from restive.kernels.loop.index_lookup import (
     hide_unavailable,
 )
 from restive.kernels.loop.tables import MYOPIC, NONE, NOT_PULLED, IndexLookup, Posterior
-from restive.kernels.loop.world import top_arms
 from restive.kernels.random import uniform_at
 
 IntArray = NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Acting in the world: the N largest ranks, what is seen of the arms pulled, and what others pay.
+"""Acting in the world: what is seen of the arms pulled, and what others pay.
 
 Only what is seen is drawn: the meta-state (sigma, n) is Markov by itself, so the state of a pulled
 arm is drawn from its belief b(sigma, n), and the others are left alone. The law of everything seen
@@ -21,13 +21,12 @@ Where arms change, an arm that has not been seen since then has beliefs of its o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from restive.kernels.jit.compiler import hot_kernel, inlined, part, place
-from restive.kernels.jit.vectors import Vector, largest
 from restive.kernels.loop.tables import NOT_PULLED, BeliefTables, cell_of
 from restive.kernels.random import uniform_at
 
@@ -48,19 +47,10 @@ __all__ = [
     "pull_arms",
     "see_changed",
     "see_others",
-    "top_arms",
-    "top_lanes",
-    "top_many",
 ]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-FEW_PULLS = 4
-ARM_BITS = 31
-LAST_ARM = (1 << ARM_BITS) - 1
-BATCH = 64  # arms that are passed over together where none of them is good enough
 
 
 class Changes(NamedTuple):
@@ -199,96 +189,6 @@ def see_others(
             seen[k] = t
             paid += mean
     return paid
-
-
-@inlined
-def top_arms(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
-    """Write the `count` arms with the largest ranks, ascending; the lowest arm wins ties."""
-    if count <= FEW_PULLS:
-        _top_few(rank, chosen, count)
-    else:
-        top_many(rank, chosen, count)
-
-
-@inlined
-def _top_few(rank: NDArray[np.int32], chosen: IntArray, count: int) -> None:
-    """Keep the best four in registers, without a branch that the processor could guess wrong.
-
-    A key is the rank and, below it, the arm counted backwards, so that no two are equal.
-    """
-    a, b, c, d = -1, -1, -1, -1
-    for k in range(len(rank)):
-        key = (int(rank[k]) << ARM_BITS) | (LAST_ARM - k)
-        a, key = max(a, key), min(a, key)
-        b, key = max(b, key), min(b, key)
-        c, key = max(c, key), min(c, key)
-        d = max(d, key)
-    a = LAST_ARM - (a & LAST_ARM)
-    b = LAST_ARM - (b & LAST_ARM) if count > 1 else LAST_ARM
-    c = LAST_ARM - (c & LAST_ARM) if count > 2 else LAST_ARM
-    d = LAST_ARM - (d & LAST_ARM) if count > 3 else LAST_ARM
-    a, b = min(a, b), max(a, b)  # a sorting network
-    c, d = min(c, d), max(c, d)
-    a, c = min(a, c), max(a, c)
-    b, d = min(b, d), max(b, d)
-    b, c = min(b, c), max(b, c)
-    if count > 0:
-        chosen[0] = a
-    if count > 1:
-        chosen[1] = b
-    if count > 2:
-        chosen[2] = c
-    if count > 3:
-        chosen[3] = d
-
-
-@inlined
-def top_lanes(values: Vector, num_arms: int, chosen: IntArray, count: int) -> None:
-    """Write the `count` arms with the largest values, ascending; the lowest arm wins ties.
-
-    Lanes without an arm hold what is above nothing.
-    """
-    best = largest(values, count)
-    held = 0
-    for k in range(num_arms):
-        chosen[place(held)] = k  # the next arm takes its place if it is not one of the best
-        held += (best >> k) & 1
-
-
-@part
-def top_many(rank: NDArray[Any], chosen: IntArray, count: int) -> None:
-    """Scan once: arms come in ascending order and only a larger rank displaces another.
-
-    That is the tie rule, and few arms displace another once the first have been seen: most batches
-    of arms hold none that does.
-    """
-    held = 0
-    for begin in range(0, len(rank), BATCH):
-        end = min(begin + BATCH, len(rank))
-        if held == count:
-            best = rank[place(begin)]
-            for k in range(begin, end):
-                best = max(best, rank[place(k)])
-            if count == 0 or best <= rank[chosen[held - 1]]:
-                continue
-        for k in range(begin, end):
-            if held == count:
-                if count == 0 or rank[k] <= rank[chosen[held - 1]]:
-                    continue
-            else:
-                held += 1
-            at = held - 1
-            while at > 0 and rank[chosen[at - 1]] < rank[k]:
-                chosen[at] = chosen[at - 1]
-                at -= 1
-            chosen[at] = k
-    for i in range(1, count):
-        k = chosen[i]
-        at = i
-        while at > 0 and chosen[at - 1] > k:
-            chosen[at] = chosen[at - 1]
-            at -= 1
-        chosen[at] = k
 
 
 @inlined

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from restive.arguments import checked_count, counted
 from restive.errors import ProblemError
+from restive.kernels.loop.choosing import top_of_each
 from restive.kernels.loop.tables import RankTables
 from restive.pages.figures import IndexPanel, plot_panels
 from restive.pages.frames import data_frame
@@ -84,9 +85,8 @@ class IndexPolicy:
 
     def select_many(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
         """Arms to pull [M, N], ascending, for M meta-states given as [M, K] arrays."""
-        return top_ranked(
-            self.ranked.ranks[self._cells(last_state, elapsed)], self.bandit.num_pulls
-        )
+        ranks = self.ranked.ranks[self._cells(last_state, elapsed)]
+        return highest(ranks, self.bandit.num_pulls)
 
     def rank(self, state: BeliefState) -> IntArray:
         """Return the rank [K] of each arm's index now among all indices of the bandit."""
@@ -157,16 +157,11 @@ def index_columns(arm: Arm, **tables: FloatArray) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def top_ranked(rank: IntArray, num_pulls: int) -> IntArray:
-    """Arms [M, N], ascending, with the largest of the ranks [M, K]; the lowest arm wins ties."""
-    num_arms = rank.shape[1]
-    # one integer per arm, all different: by rank, then by lowest arm
-    key = rank * num_arms + np.arange(num_arms - 1, -1, -1)
-    if num_pulls < num_arms:
-        chosen = np.argpartition(key, num_arms - num_pulls, axis=1)[:, num_arms - num_pulls :]
-    else:
-        chosen = np.broadcast_to(np.arange(num_arms), key.shape)
-    return np.sort(chosen, axis=1).astype(np.int64)
+def highest(values: NDArray[Any], num_pulls: int) -> IntArray:
+    """Arms [M, N], ascending, with the largest of the values [M, K]; the lowest arm wins ties."""
+    chosen = np.empty((len(values), num_pulls), dtype=np.int64)
+    top_of_each(np.ascontiguousarray(values), chosen)
+    return chosen
 
 
 def checked_choice(policy: Policy, bandit: RestlessBandit, state: BeliefState) -> IntArray:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import checked_seed
-from restive.plan.policies.base import policy_repr
+from restive.plan.policies.base import highest, policy_repr
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState, require_state
 
@@ -35,8 +35,7 @@ class RandomPolicy:
     def select_many(self, last_state: IntArray, elapsed: IntArray) -> IntArray:
         """Arms to pull [M, N], ascending, for M meta-states given as [M, K] arrays."""
         lots = self._rng.random(last_state.shape)
-        drawn = np.argsort(lots, axis=1, kind="stable")[:, : self.bandit.num_pulls]
-        return np.sort(drawn, axis=1).astype(np.int64)
+        return highest(-lots, self.bandit.num_pulls)
 
 
 def random_policy(bandit: RestlessBandit, *, seed: int = 0) -> RandomPolicy:

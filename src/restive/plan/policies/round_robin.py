@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.plan.policies.base import policy_repr, top_ranked
+from restive.plan.policies.base import highest, policy_repr
 from restive.problem.bandit import RestlessBandit, always_seen
 from restive.problem.beliefs import BeliefState, require_state
 
@@ -49,7 +49,7 @@ class RoundRobinPolicy:
         first[~last_of_round.any(axis=1)] = 0  # all were seen at once
         turn = (np.arange(num_arms) - first[:, None]) % num_arms
         _, age = np.unique(elapsed, return_inverse=True)  # ranks: ages may be very large
-        return top_ranked(age.reshape(elapsed.shape) * num_arms - turn, self.bandit.num_pulls)
+        return highest(age.reshape(elapsed.shape) * num_arms - turn, self.bandit.num_pulls)
 
 
 class Turns:

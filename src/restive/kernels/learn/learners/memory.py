@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.kernels.jit.compiler import inlined
-from restive.kernels.loop.world import top_many
+from restive.kernels.jit.compiler import part
+from restive.kernels.loop.choosing import top_arms
 
 __all__ = ["DRAWS", "OWN", "PHASES", "PLANNING", "Knowledge", "LearnerMemory", "top_available"]
 
@@ -43,10 +43,10 @@ class LearnerMemory(NamedTuple):
     values: FloatArray  # [K] scratch
 
 
-@inlined
+@part
 def top_available(memory: LearnerMemory, available: BoolArray, chosen: IntArray) -> None:
     """Write the arms of the largest values, among those that are available."""
     for k in range(len(available)):
         if not available[k]:
             memory.values[k] = -np.inf
-    top_many(memory.values, chosen, len(chosen))
+    top_arms(memory.values, chosen, len(chosen))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from restive.kernels.elementary import logarithm
 from restive.kernels.jit.compiler import part
 from restive.kernels.learn.learners.memory import OWN, PHASES, Knowledge, LearnerMemory
-from restive.kernels.loop.world import top_many
+from restive.kernels.loop.choosing import top_arms
 
 __all__ = ["choose", "learn"]
 
@@ -54,7 +54,7 @@ def choose(
             memory.values[k] = FIRST
         elif memory.values[k] < 0:
             memory.values[k] = memory.floats[k] / length + sqrt(spread / length)
-    top_many(memory.values, chosen, len(chosen))
+    top_arms(memory.values, chosen, len(chosen))
     for i in range(len(chosen)):
         part = ARMS + chosen[i] * PER_ARM + PART
         if memory.ints[part] == NO_BLOCK:
