@@ -435,3 +435,18 @@ def test_who_loads_an_instance_of_the_zoo_as_a_file_is_told_how(tmp_path):
         with pytest.raises(rs.errors.ProblemError) as caught:
             rs.load_problem(path)
         assert "zoo" not in str(caught.value)
+
+
+def test_rows_of_six_digits_are_taken_alike_in_python_problems_and_studies(tmp_path):
+    rows = [[0.333333, 0.333333, 0.333333], [0.2, 0.3, 0.499999], [0.200001, 0.3, 0.5]]
+    arm = f"active = {rows}\nrewards = [0, 0.5, 1]\n"
+    direct = rs.Arm(rows, rewards=[0, 0.5, 1])
+    path = tmp_path / "a.toml"
+    path.write_text("num_pulls = 1\n" + 2 * f"[[arm]]\n{arm}")
+    assert rs.load_problem(path).arms == (direct, direct)
+    study = study_from_toml(
+        'kind = "bayesian"\nhorizon = 9\nnum_pulls = 1\n[[prior.arm]]\ncount = 2\n'
+        f"[[prior.arm.candidate]]\n{arm}"
+    )
+    prior = study.cases[0].settings.systems()[1]
+    assert {arm for each in prior.arms for arm in each.candidates} == {direct}

@@ -32,8 +32,9 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
-# A row may miss 1 by this much (numbers typed with nine digits or more); it is then rescaled.
-ROW_SUM_TOLERANCE = 1e-9
+# A row may miss 1 by this much (numbers typed with six digits, as three times 0.333333, and what
+# adding them rounds off); it is then rescaled.
+ROW_SUM_TOLERANCE = 1e-6 + 1e-15
 # Sums this close to 1 are float noise and the row is kept to the bit, so that rescaling happens
 # once and a written file reads back equal.
 ROW_SUM_NOISE = 1e-14
