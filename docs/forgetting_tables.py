@@ -15,7 +15,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import restive as rs
-from log_cases import simulated_log, simulated_pulls, simulated_states
+from log_cases import log_of, simulated_log, simulated_pulls, simulated_states
 from restive.logs.fitted import fit_arms
 from restive.logs.forgetting import ForgettingAdvice, advised_forgetting
 
@@ -80,7 +80,7 @@ def held(logs: int, fault: str) -> float:
         rng = np.random.default_rng([n, 42])
         states = simulated_states(p01, p11, 200, rng, fault)
         step, arm = np.nonzero(rng.random(states.shape) < 0.5)
-        one = advised_forgetting(fit_arms(rs.log_of(arm, step, states[step, arm]), prior))
+        one = advised_forgetting(fit_arms(log_of(arm, step, states[step, arm]), prior))
         assert one is not None
         found.append(one)
     means = np.mean([one.gains for one in found], axis=0)

@@ -12,7 +12,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import restive as rs
-from log_cases import simulated_states
+from log_cases import log_of, simulated_states
 from restive.logs.calibration import calibrate
 from restive.logs.fitted import fit_arms
 from restive.logs.play import play_record, policy_player
@@ -46,7 +46,7 @@ def one_log(seed: list[int], steps: int) -> tuple[bool, list[tuple[bool, float]]
     p01, p11 = rng.beta(2, 3, ARMS), rng.beta(4, 2, ARMS)
     states = simulated_states(p01, p11, steps, rng)
     step, arm = np.nonzero(rng.random(states.shape) < SHARE)
-    log = rs.log_of(arm, step, states[step, arm])
+    log = log_of(arm, step, states[step, arm])
     names = [int(name) for name in log.arms]
     split = log.num_steps // 2
     known = fit_arms(log, until=split)

@@ -55,7 +55,7 @@ def _one(
 ) -> tuple[rs.types.FittedLog, tuple[float, float], float]:
     """Return a fit; its index's true gain over turns, and over no calls; what a call truly adds."""
     rng = np.random.default_rng([seed, int(10 * effect)])
-    kinds = [("north", "south")[k >= PEOPLE * 0.6] for k in range(PEOPLE)]
+    kinds = np.where(np.arange(PEOPLE) >= PEOPLE * 0.6, "south", "north")
     left = np.array([ODDS[kind] for kind in kinds]) + 0.7 * rng.standard_normal((PEOPLE, 2))
     spread = 0.3 * rng.standard_normal((PEOPLE, 2)) if effect else 0.0
     chances = 1 / (1 + np.exp(-np.hstack([left + effect + spread, left])))
@@ -66,7 +66,8 @@ def _one(
         state = _next(chances, state, called, rng)
     told = np.concatenate(rows)
     arm, week, states, pulled = told[told[:, 3] == 1].T if seen == "pulled" else told.T
-    log = rs.log_of(arm, week, states, pulled=pulled.astype(bool), kinds=kinds)
+    columns = {"arm": arm, "week": week, "state": states, "pulled": pulled, "kind": kinds[arm]}
+    log = rs.load_log(columns, time="week", arm="arm", state="state", by="kind", pulled="pulled")
     known = fit_arms(log, controlled=True, passive_rewards=[0, 1], seen=seen)
     order = np.argsort(-known.start.elapsed, kind="stable")
     ways = (

@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 import restive as rs
+from log_cases import log_of
 
 # Everything internal that the cases need.
 from restive.cli import main as command_line
@@ -743,7 +744,7 @@ def simulated_log(controlled=False, size=3):
                 rows.append((k, t, state))
             law = arm.active if pulled else arm.passive
             state = int(rng.choice(size, p=law[state]))
-    return rs.log_of(*np.array(rows).T)
+    return log_of(*np.array(rows).T)
 
 
 FITS = {

@@ -2,9 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 import restive as rs
+
+
+def log_of(
+    arm: ArrayLike, step: ArrayLike, state: ArrayLike, *, pulled: ArrayLike | None = None,
+    num_states: int | None = None, states: Sequence[str] | None = None,
+    kinds: Sequence[str] | None = None, same_step: str = "error",
+) -> rs.types.Log:  # fmt: skip
+    """A log of arrays, without notes; arms that are numbers come in their order, as kinds [K] do.
+
+    States are numbers, at least two of them, unless they are named.
+    """
+    columns = {"arm": np.asarray(arm), "step": np.asarray(step), "state": np.asarray(state)}
+    numbered = np.issubdtype(columns["arm"].dtype, np.integer)
+    if pulled is not None:
+        columns["pulled"] = np.asarray(pulled, dtype=bool)
+    if kinds is not None:
+        place: dict[str, int] = {}
+        named = columns["arm"].tolist()
+        at = named if numbered else [place.setdefault(name, len(place)) for name in named]
+        columns["kind"] = np.asarray(kinds)[at]
+    if states is None or columns["state"].dtype.kind not in "UO":
+        codes = columns["state"] = columns["state"].astype(int)
+        names = states or [str(s) for s in range(num_states or max(int(codes.max()) + 1, 2))]
+        columns["state"] = np.array(names)[codes]
+    order = np.argsort(columns["arm"], kind="stable") if numbered else slice(None)
+    log = rs.load_log(
+        {name: column[order] for name, column in columns.items()}, arm="arm", time="step",
+        state="state", states=states or names, by=None if kinds is None else "kind",
+        pulled=None if pulled is None else "pulled", same_step=same_step,
+    )  # fmt: skip
+    return replace(log, notes=())
 
 
 def simulated_states(
@@ -40,7 +75,7 @@ def simulated_log(
     if fault == "gaps":  # seen sooner again after a bad state
         seen = state_dependent_sightings(states, share, size, rng)
     step, arm = np.nonzero(seen)
-    return rs.log_of(arm, step, states[step, arm])
+    return log_of(arm, step, states[step, arm])
 
 
 def state_dependent_sightings(
@@ -72,4 +107,4 @@ def simulated_pulls(
         chance = np.where(states[t - 1] == 1, p11[mode, arms], p01[mode, arms])
         states[t] = rng.random(num_arms) < chance
     step, arm = np.nonzero(pulled | always)
-    return rs.log_of(arm, step, states[step, arm], pulled=pulled[step, arm])
+    return log_of(arm, step, states[step, arm], pulled=pulled[step, arm])

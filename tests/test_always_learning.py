@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from log_cases import log_of
 from restive.kernels.learn.learners.memory import OWN
 from restive.learn.learners.ucwhittle import two_state_indices
 from test_always_seen import calls, random_arm
@@ -432,7 +433,7 @@ def test_own_learners_are_told_the_states_of_all_arms_that_are_shown():
 
 def test_fits_take_dirichlet_laws_of_such_arms_and_say_so():
     prior = finite(calls()).arms[0]
-    log = rs.log_of(["a"] * 6, np.arange(6), [0, 1] * 3)
+    log = log_of(["a"] * 6, np.arange(6), [0, 1] * 3)
     with pytest.raises(rs.RestiveError, match=r"pass seen='always' \(--seen always\)"):
         rs.fit_log(log, prior=prior, checks=False)
     with pytest.raises(rs.RestiveError, match="are fitted with Dirichlet laws: leave the prior"):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from log_cases import log_of
 from oracles import always_naive, peer_markovianbandit
 from restive.errors import ProblemError
 from restive.logs.fitted import fit_arms
@@ -391,7 +392,7 @@ def test_turns_are_taken_in_worlds_of_a_log():
     bandit, rng = calls(), np.random.default_rng(3)
     rows = [(k, t, rng.integers(2), k % 3 == 0) for t in range(2) for k in range(8)]
     arm, step, state, pulled = np.array(rows).T
-    log = rs.log_of(arm, step, state, pulled=pulled.astype(bool), kinds=list("abcdefgh"))
+    log = log_of(arm, step, state, pulled=pulled.astype(bool), kinds=list("abcdefgh"))
     priors = {name: rs.ArmPrior([one]) for name, one in zip("abcdefgh", bandit.arms, strict=True)}
     known = fit_arms(log, priors, controlled=True, passive_rewards=[0, 1], seen="always")
     turns = rs.policies.round_robin(known.problem(3))
@@ -407,7 +408,7 @@ def test_turns_are_taken_in_worlds_of_a_log():
 def test_candidates_are_weighed_by_moves_of_pulled_and_other_arms():
     """A finite prior of a log in which all is seen; the weights by hand."""
     one, other = calls().arms[:2]
-    log = rs.log_of([0] * 4, range(4), [1, 0, 1, 1], pulled=[True, False, False, True])
+    log = log_of([0] * 4, range(4), [1, 0, 1, 1], pulled=[True, False, False, True])
     known = fit_arms(log, rs.ArmPrior([one, other]), controlled=True, seen="always")
     weights = np.array([a.active[1, 0] * a.passive[0, 1] * a.passive[1, 1] for a in (one, other)])
     (posterior,) = known.prior.arms

@@ -8,6 +8,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import restive as rs
+from log_cases import log_of
 from restive.cli import app
 from restive.logs.log import Log
 
@@ -25,7 +26,7 @@ def simulated(arms: int = 30, steps: int = 200) -> tuple[Log, np.ndarray, np.nda
             counts[np.arange(arms), state + 2 * ~pulled, following] += 1
         state = following
     arm, step, seen, by = map(list, zip(*rows, strict=True))
-    return rs.log_of(arm=arm, step=step, state=seen, pulled=by), chance, counts
+    return log_of(arm=arm, step=step, state=seen, pulled=by), chance, counts
 
 
 def test_the_truth_is_recovered_and_files_lead_to_a_plan(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def logged(arms: int, steps: int, seed: int, *, memory: bool = False, drift: boo
             good = good + 0.15 * (1 - good)
         before, state = state, (rng.random(arms) < good).astype(int)
     arm, step, seen, by = map(list, zip(*rows, strict=True))
-    return rs.log_of(arm=arm, step=step, state=seen, pulled=by)
+    return log_of(arm=arm, step=step, state=seen, pulled=by)
 
 
 def verdicts(log: Log, seed: int = 0) -> dict[str, str]:
@@ -164,7 +165,7 @@ def test_from_a_csv_to_a_plan_a_replay_and_a_live_agent(tmp_path: Path) -> None:
 
 
 def test_a_log_that_does_not_say_who_was_pulled_is_refused() -> None:
-    log = rs.log_of(arm=["a", "b"] * 30, step=[t // 2 for t in range(60)], state=[0, 1, 1] * 20)
+    log = log_of(arm=["a", "b"] * 30, step=[t // 2 for t in range(60)], state=[0, 1, 1] * 20)
     with pytest.raises(rs.RestiveError, match="--pulled COLUMN"):
         rs.fit_log(log, controlled=True, seen="always")
     with pytest.raises(rs.RestiveError, match="seen"):

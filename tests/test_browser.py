@@ -14,7 +14,7 @@ import pytest
 
 import restive as rs
 from chromium import browser
-from log_cases import simulated_log
+from log_cases import log_of, simulated_log
 from restive.pages.looks import DARK, LIGHT
 from restive.paper.comparison_study import comparison_study
 from test_pages import where
@@ -94,7 +94,7 @@ def kinds_log():
     log = simulated_log(6, num_arms=20, steps=120, fault="dependence", size=2.0)
     (block,) = log.blocks()
     kinds = np.array(["<b>&", LONG])[np.arange(20) % 2]
-    return rs.log_of(block.arms, block.steps, block.states, kinds=kinds)
+    return log_of(block.arms, block.steps, block.states, kinds=kinds)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import restive as rs
-from log_cases import simulated_log, simulated_states
+from log_cases import log_of, simulated_log, simulated_states
 from restive.errors import ProblemError
 from restive.logs import decision as deciding
 from restive.logs.calibration import Calibration
@@ -62,7 +62,7 @@ def test_intervals_of_the_gain_cover_the_true_gain(monkeypatch):
         chosen = rng.integers(0, len(active), 6)
         states = simulated_states(active[chosen, 0, 1], active[chosen, 1, 1], 91, rng)
         step, arm = np.nonzero(rng.random((50, 6)) < 0.5)
-        log = rs.log_of(np.append(arm, np.arange(6)), np.append(step, np.full(6, 50)),
+        log = log_of(np.append(arm, np.arange(6)), np.append(step, np.full(6, 50)),
                         np.append(states[step, arm], states[50]))  # fmt: skip
         known = fit_arms(log, prior)
         found = decide(known, 2, seed=n)
@@ -283,7 +283,7 @@ def test_arms_are_sorted_as_people_do_and_states_have_names():
     states = rng.integers(0, 2, (40, 12))
     step, arm = np.nonzero(np.ones_like(states))
     names = np.array([f"P{k}" for k in range(12, 0, -1)])
-    log = rs.log_of(
+    log = log_of(
         names[arm], step, np.array(["ill", "well"])[states[step, arm]], states=["ill", "well"]
     )
     fitted = rs.fit_log(log, checks=False)

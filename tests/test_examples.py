@@ -11,7 +11,7 @@ import restive as rs
 MOST_USED = [
     "Arm", "BeliefState", "RestlessBandit", "TSDE", "World", "bayesian_regret", "beta_prior",
     "dirichlet_prior", "evaluate", "fit_log", "frequentist_regret", "gilbert_elliott", "grid_prior",
-    "log_of", "make_learner", "myopic", "policies.best_index", "policies.index_policy",
+    "load_log", "make_learner", "myopic", "policies.best_index", "policies.index_policy",
     "policies.whittle_index", "relaxation_bound", "restore", "simulate", "whittle",
 ]  # fmt: skip
 

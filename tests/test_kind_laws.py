@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from log_cases import log_of
 from restive.cli import world
 from restive.cli.world import asked_world
 from restive.logs.counts import first_states
@@ -30,7 +31,7 @@ def call_log(num_arms, steps, chance, seed, kinds=None, never=()):
         good = np.where(pulled, p[np.arange(num_arms), 2 + state], p[np.arange(num_arms), state])
         state = (rng.random(num_arms) < good).astype(int)
     arm, step, states, pulls = np.array(rows).T
-    return rs.log_of(arm, step, states, kinds=kinds, pulled=pulls.astype(bool)), p
+    return log_of(arm, step, states, kinds=kinds, pulled=pulls.astype(bool)), p
 
 
 def sorts_of(p):
@@ -68,7 +69,7 @@ def test_few_looks_have_a_law_of_any_shape_from_all_arms():
 
 def test_first_sightings_count():
     """Arms that were seen once say where arms are that nobody pulls; a kind of them has a law."""
-    log = rs.log_of([*range(60), 0], [*[0] * 60, 1], [*[1] * 60, 1])
+    log = log_of([*range(60), 0], [*[0] * 60, 1], [*[1] * 60, 1])
     fitted = rs.fit_log(log, controlled=True, checks=False)
     (prior,) = fitted.kind_priors
     good = np.array([arm.passive[1, 1] for arm in prior.candidates])
@@ -117,7 +118,7 @@ def test_candidates_are_written_once(tmp_path):
 
 
 def test_first_states_are_those_of_the_log():
-    log = rs.log_of(
+    log = log_of(
         [0, 0, 1, 1, 2], [3, 5, 1, 2, 4], [1, 0, 0, 1, 1], pulled=[True, True, False, True, False]
     )
     np.testing.assert_array_equal(first_states(log, 10), [1, 0, 1])  # steps count from 0

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import restive as rs
+from log_cases import log_of
 from restive.cli import app
 from restive.errors import ProblemError
 from restive.live.agent import LiveAgent
@@ -144,7 +145,7 @@ def test_a_fitted_law_is_learnt_on(tmp_path):
     rng = np.random.default_rng(3)
     rows = [(k, t, int(rng.integers(2))) for k in range(12) for t in range(6)]
     arm, step, state = np.array(rows).T
-    log = rs.log_of([f"P{k}" for k in arm], step, state, states=("missed", "taken"))
+    log = log_of([f"P{k}" for k in arm], step, state, states=("missed", "taken"))
     fitted = rs.fit_log(log, controlled=True, passive_rewards=(0, 1), checks=False)
     rs.write_fit(fitted, tmp_path / "fit")
     more = ("--prior", str(tmp_path / "fit" / "prior.json"), "--missing", "as-not-pulled")

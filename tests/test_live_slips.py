@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import restive as rs
+from log_cases import log_of
 from restive.errors import ProblemError, RestiveError
 from restive.live.settings import Settings
 from test_live_terminal import MONDAYS, SETTINGS, calls, restive, results, week
@@ -196,7 +197,7 @@ def test_init_tells_a_start_that_is_long_past(calls):
 
 
 def test_states_of_those_not_on_the_list_are_asked_for_where_all_are_seen(calls):
-    log = rs.log_of(arm=[f"A{k}" for k in range(20)] * 4, step=[t // 20 for t in range(80)],
+    log = log_of(arm=[f"A{k}" for k in range(20)] * 4, step=[t // 20 for t in range(80)],
                     state=[(t * 7 // 3) % 2 for t in range(80)],
                     pulled=[t % 7 == 0 for t in range(80)])  # fmt: skip
     fitted = rs.fit_log(log, controlled=True, seen="always", passive_rewards=[0, 1])

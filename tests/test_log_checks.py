@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import restive as rs
-from log_cases import simulated_log, simulated_states
+from log_cases import log_of, simulated_log, simulated_states
 from restive.kernels.logs.checks import Items, covariances, shuffle_states, simulate_states
 from restive.logs.checks import LEVEL, check_log
 from restive.logs.fitted import fit_arms
@@ -62,7 +62,7 @@ def test_arms_without_memory_are_called_so():
     share = rng.random(20)
     states = (rng.random((200, 20)) < share).astype(int)
     step, arm = np.indices(states.shape)
-    log = rs.log_of(arm.ravel(), step.ravel(), states.ravel())
+    log = log_of(arm.ravel(), step.ravel(), states.ravel())
     found = checks_of(log)["memory"]
     assert found.verdict == "fails"
     assert "pull the best arms" in found.advice
@@ -78,7 +78,7 @@ def test_faults_of_either_sign_do_not_cancel():
     late = simulated_states(p01, p01 + 0.2, 150, rng)
     states = np.concatenate([early, late])
     step, arm = np.indices(states.shape)
-    found = checks_of(rs.log_of(arm.ravel(), step.ravel(), states.ravel()))["drift"]
+    found = checks_of(log_of(arm.ravel(), step.ravel(), states.ravel()))["drift"]
     assert found.verdict == "fails"
     assert found.arms_off > 10
     assert found.worst_arm is not None
@@ -126,7 +126,7 @@ def test_checks_are_the_same_every_time_and_with_any_number_of_threads(monkeypat
 
 
 def test_too_little_is_undecided():
-    log = rs.log_of([0, 0, 0, 1, 1], [0, 1, 2, 0, 1], [0, 1, 0, 1, 0])
+    log = log_of([0, 0, 0, 1, 1], [0, 1, 2, 0, 1], [0, 1, 0, 1, 0])
     found = checks_of(log)
     assert {check.verdict for check in found.values()} == {"undecided"}
 
@@ -134,7 +134,7 @@ def test_too_little_is_undecided():
 def test_what_cannot_vary_is_undecided():
     """Arms that never change: no check can say anything, least of all that memory is missing."""
     arm = np.tile(np.arange(60), 2)
-    found = checks_of(rs.log_of(arm, np.repeat([0, 1], 60), arm % 2))
+    found = checks_of(log_of(arm, np.repeat([0, 1], 60), arm % 2))
     assert {check.verdict for check in found.values()} == {"undecided"}
     assert found["memory"].finding == "nothing varies that could be compared"
     assert not any("nan" in check.finding for check in found.values())
@@ -205,7 +205,7 @@ def test_dependence_is_the_mean_correlation_of_arms():
     common = rng.random((300, 1)) < 0.5
     states = np.where(rng.random((300, 6)) < 0.5, common, rng.random((300, 6)) < 0.5).astype(int)
     step, arm = np.indices(states.shape)
-    found = checks_of(rs.log_of(arm.ravel(), step.ravel(), states.ravel()))["dependence"]
+    found = checks_of(log_of(arm.ravel(), step.ravel(), states.ravel()))["dependence"]
     table = np.corrcoef(states.T)
     assert found.size == pytest.approx(table[~np.eye(6, dtype=bool)].mean(), abs=0.01)
     assert found.p <= LEVEL
@@ -216,7 +216,7 @@ def test_what_was_held_out_is_predicted_by_what_was_fitted_before():
     rng = np.random.default_rng(2)
     states = simulated_states(np.full(12, 0.2), np.full(12, 0.9), 200, rng)
     step, arm = np.indices(states.shape)
-    log = rs.log_of(arm.ravel(), step.ravel(), states.ravel())
+    log = log_of(arm.ravel(), step.ravel(), states.ravel())
     found = held_out(log, rs.ArmPrior([rs.gilbert_elliott(0.2, 0.9)]))
     now, before = states[140:], states[139:-1]
     chance = np.where(before == 1, 0.9, 0.2)

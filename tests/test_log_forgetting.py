@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import restive as rs
-from log_cases import simulated_log, simulated_pulls
+from log_cases import log_of, simulated_log, simulated_pulls
 from restive.logs.fitted import fit_arms
 from restive.logs.forgetting import Sightings, advised_forgetting, laws_of, measured_forgetting
 from restive.logs.forgetting_words import forgetting_sentence, length_in_words, sentence_of_fit
@@ -97,7 +97,7 @@ def test_controlled_candidates_of_three_states_next_to_plain_loops():
     ]
     step, arm = np.nonzero(rng.random((130, 2)) < 0.6)
     state = rng.integers(0, 3, len(step))
-    fitted = fit_arms(rs.log_of(arm, step, state, num_states=3), rs.ArmPrior(arms), controlled=True)
+    fitted = fit_arms(log_of(arm, step, state, num_states=3), rs.ArmPrior(arms), controlled=True)
     compared(fitted, lambda items, m, even=False: foretold(arms, np.full(5, 0.2), items, m, even))
 
 
@@ -133,7 +133,7 @@ def test_chances_that_underflow_are_computed_from_logarithms():
     arms = [rs.Arm([[0.0, 1.0], [0.0, 1.0]], rewards=[0, 1]), rs.gilbert_elliott(0.999, 0.001)]
     state = np.ones(150, dtype=int)
     state[96::2] = 0
-    fitted = fit_arms(rs.log_of(np.zeros(150, int), np.arange(150), state), rs.ArmPrior(arms))
+    fitted = fit_arms(log_of(np.zeros(150, int), np.arange(150), state), rs.ArmPrior(arms))
     compared(fitted, lambda items, m, even=False: foretold(arms, [0.5, 0.5], items, m, even))
 
 
@@ -196,7 +196,7 @@ def test_arms_that_are_more_alike_than_their_law_do_not_change():
             states[t] = rng.random(300) < np.where(states[t - 1] == 1, 0.85, 0.15)
         step, arm = np.indices(states.shape)
         rows = (one.ravel() for one in (arm, step, states))
-        logged = rs.log_of(*rows, pulled=pulled.ravel())
+        logged = log_of(*rows, pulled=pulled.ravel())
         fitted = fit_arms(logged, controlled=True, seen="always")
         found.append(advised_forgetting(fitted).verdict)
     assert found.count("steady") >= 15
@@ -208,9 +208,7 @@ def test_points_that_are_far_apart_are_no_change():
     states = (rng.random((2000, 4)) < 0.5).astype(int)
     step, arm = np.indices(states.shape)
     prior = rs.ArmPrior([rs.gilbert_elliott(p, p) for p in (0.2, 0.81)])
-    found = advised_forgetting(
-        fit_arms(rs.log_of(arm.ravel(), step.ravel(), states.ravel()), prior)
-    )
+    found = advised_forgetting(fit_arms(log_of(arm.ravel(), step.ravel(), states.ravel()), prior))
     assert found.low > 0  # it does predict better
     assert found.over_even <= 0  # not since it is recent
     assert found.verdict == "steady"
@@ -256,7 +254,7 @@ def simulated_fixed(seed):
     p01, p11 = np.linspace(0.1, 0.7, 10), np.linspace(0.9, 0.4, 10)
     states = simulated_states(p01, p11, 200, rng, "switch")
     step, arm = np.nonzero(rng.random(states.shape) < 0.5)
-    return rs.log_of(arm, step, states[step, arm])
+    return log_of(arm, step, states[step, arm])
 
 
 # ---------------------------------------------------------------- in words, and in files
@@ -396,7 +394,7 @@ def test_replay_says_the_same_and_plays_learners_that_forget():
 
     states = simulated_states(p01, p11, 200, rng, "switch")
     step, arm = np.indices(states.shape)
-    logged = rs.log_of(arm.ravel(), step.ravel(), states.ravel())
+    logged = log_of(arm.ravel(), step.ravel(), states.ravel())
     played = rs.replay_log(
         logged, 2, ["tsde(forget_after=50, draws=4):myopic", "whittle"], anyway=True
     )

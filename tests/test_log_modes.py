@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from log_cases import log_of
 from restive.learn.evidence import log_likelihood
 from restive.learn.kinds import estimate_kind
 from restive.logs.counts import count_log
@@ -25,7 +26,7 @@ def rows_of(seed: int, gaps: bool) -> list[tuple[int, int, int, bool]]:
 @pytest.mark.parametrize("next_only", [False, True])
 def test_counts_by_mode_are_those_of_a_walk_through_the_rows(next_only: bool) -> None:
     rows = rows_of(3, gaps=True)
-    log = rs.log_of(*map(list, zip(*(row[:3] for row in rows), strict=True)),
+    log = log_of(*map(list, zip(*(row[:3] for row in rows), strict=True)),
                     pulled=[row[3] for row in rows])  # fmt: skip
     counts = count_log(log, by_mode=True, next_only=next_only)
     left_out = 0

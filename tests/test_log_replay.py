@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import restive as rs
-from log_cases import simulated_log, simulated_states
+from log_cases import log_of, simulated_log, simulated_states
 from oracles.logs_naive import naive_replay
 from restive.logs.calibration import calibrate
 from restive.logs.fitted import fit_arms
@@ -136,7 +136,7 @@ def test_calibration_is_right_when_the_model_is():
         chosen = rng.integers(0, 81, 8)
         states = simulated_states(active[chosen, 0, 1], active[chosen, 1, 1], 80, rng)
         step, arm = np.nonzero(rng.random(states.shape) < 0.5)
-        log = rs.log_of(arm, step, states[step, arm])
+        log = log_of(arm, step, states[step, arm])
         found = calibrate(fit_arms(log, prior, until=40), sample_of(log), 40)
         inside += found.holds
         offs.append((found.earned - found.expected) / found.stderr)
@@ -155,7 +155,7 @@ def test_model_based_intervals_cover_what_a_policy_really_earns():
         p01, p11 = active[chosen, 0, 1], active[chosen, 1, 1]
         states = simulated_states(p01, p11, 90, rng)
         step, arm = np.nonzero(rng.random((50, 6)) < 0.5)
-        log = rs.log_of(np.append(arm, np.arange(6)), np.append(step, np.full(6, 50)),
+        log = log_of(np.append(arm, np.arange(6)), np.append(step, np.full(6, 50)),
                         np.append(states[step, arm], states[50]))  # fmt: skip
         known = fit_arms(log, prior)
         policy = rs.myopic(known.problem(2))
@@ -173,7 +173,7 @@ def test_model_based_intervals_cover_what_a_policy_really_earns():
 def test_worlds_continue_where_the_log_ends():
     """The first step's states have the law b(s, n) of the last sighting, also under control."""
     arm = rs.Arm([[0.3, 0.7], [0.1, 0.9]], [[0.8, 0.2], [0.5, 0.5]], [0, 1])
-    log = rs.log_of([0, 0, 0, 1], [0, 1, 9, 4], [1, 0, 1, 0])
+    log = log_of([0, 0, 0, 1], [0, 1, 9, 4], [1, 0, 1, 0])
     known = fit_arms(log, rs.ArmPrior([arm]), controlled=True)
     worlds = Worlds(known, 20_000, 1)
     table = rs.theory.belief_table(arm, 10)
@@ -196,7 +196,7 @@ def test_matched_replay_of_a_random_log():
     rows = [
         (int(k), t, states[t, k]) for t in range(2000) for k in rng.choice(10, 3, replace=False)
     ]
-    log = rs.log_of(*np.array(rows).T)
+    log = log_of(*np.array(rows).T)
     played = rs.replay_log(
         log, 3, ["myopic", "round_robin", "random"], random_pulls=True, worlds=40
     )
@@ -204,7 +204,7 @@ def test_matched_replay_of_a_random_log():
     assert matched["random"].kind == "refused"
     assert matched["round_robin"].low < 3 * states[1000:].mean() < matched["round_robin"].high
     assert matched["myopic"].per_step > matched["round_robin"].per_step
-    short = rs.log_of(*np.array(rows[:60]).T)
+    short = log_of(*np.array(rows[:60]).T)
     few = rs.replay_log(short, 1, ["myopic"], random_pulls=True, anyway=True, worlds=20)
     assert few.policies[-1].kind == "refused"
     assert "are needed" in few.policies[-1].note
@@ -257,7 +257,7 @@ def test_mistakes_get_a_sentence(options, sentence):
 
 
 def test_a_log_that_lasts_too_long_is_not_played():
-    log = rs.log_of([0, 0, 0, 1], [0, 1, 4 * 10**9, 0], [0, 1, 1, 1])
+    log = log_of([0, 0, 0, 1], [0, 1, 4 * 10**9, 0], [0, 1, 1, 1])
     with pytest.raises(
         rs.errors.ProblemError, match="lasts 2,000,000,001 steps, more than 10,000,000"
     ):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from log_cases import log_of
 from restive import threads
 from restive.logs import finite
 from restive.logs import log as log_module
@@ -140,7 +141,7 @@ def test_fits_are_the_same_to_the_bit(tmp_path):
     rng = np.random.default_rng(0)
     seen = np.argwhere(rng.random((80, 60)) < 0.5)
     states = rng.random(len(seen)) < 0.3 + 0.4 * (seen[:, 1] % 2)
-    log = rs.log_of(seen[:, 1], seen[:, 0], states.astype(int))
+    log = log_of(seen[:, 1], seen[:, 0], states.astype(int))
     results = []
     for num_threads in THREADS:
         for block, weights in ((1 << 18, 1 << 18), (97, 5000)):

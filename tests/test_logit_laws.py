@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from log_cases import log_of
 from restive.logs.counts import LogCounts
 from restive.logs.decision import decide
 from restive.logs.fitted import fit_arms
@@ -179,7 +180,7 @@ def test_worlds_differ_in_what_is_not_known_of_the_law():
     """Mean chances of all arms differ more between worlds of two laws than of one."""
     rng = np.random.default_rng(6)
     arm, step = np.nonzero(rng.random((120, 20)) < 0.3)
-    log = rs.log_of(arm, step, rng.integers(2, size=len(arm)))
+    log = log_of(arm, step, rng.integers(2, size=len(arm)))
     known = fit_arms(log, controlled=True, passive_rewards=[0, 1])
     worlds = Worlds(known, 200, 1)
     mean = worlds.passive[:, :, 0, 1].mean(axis=1).reshape(10, 20)  # world r has law r % 20
@@ -270,7 +271,7 @@ def test_the_true_gain_of_choosing_is_in_its_interval(seen, effect, logs, least,
             state = (rng.random(num_arms) < chances[arms, state + 2 * ~called]).astype(int)
         told = np.concatenate(rows)
         arm, steps, states, pulled = (told[told[:, 3] == 1] if seen == "pulled" else told).T
-        log = rs.log_of(arm, steps, states, pulled=pulled.astype(bool))
+        log = log_of(arm, steps, states, pulled=pulled.astype(bool))
         known = fit_arms(log, controlled=True, passive_rewards=[0, 1], seen=seen)
         found = decide(known, pulls)
         order = np.argsort(-known.start.elapsed, kind="stable")

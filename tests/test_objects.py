@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from log_cases import log_of
 from restive.logs.decision import Estimate
 
 NAMES = ("bad", "good")
@@ -95,9 +96,7 @@ def all_objects(folder):
     agent.observe([0])
     options = {"horizon": 20, "replications": 3, "seed": 2**63}
     learner = {"name": "epsilon_greedy", "epsilon": 0.123456789}
-    log = rs.log_of(
-        *np.indices((20, 50)).reshape(2, -1), rng.integers(0, 2, 1000), states=[long, "b"]
-    )
+    log = log_of(*np.indices((20, 50)).reshape(2, -1), rng.integers(0, 2, 1000), states=[long, "b"])
     fitted = rs.fit_log(log, checks=False)
     rs.write_fit(fitted, folder / "fit")
     study = folder / "study.toml"

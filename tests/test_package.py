@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import restive as rs
+from log_cases import log_of
 
 ROOT = Path(rs.__file__).parent
 NAMESPACES = ("types", "policies", "theory", "registry", "zoo")
@@ -33,7 +34,7 @@ def test_signatures_name_what_stands_there_by_default():
 
 
 def test_who_looks_around_in_a_log_sees_what_is_meant_for_people():
-    log = rs.log_of([0, 0], [0, 1], [1, 0])
+    log = log_of([0, 0], [0, 1], [1, 0])
     assert {"arms", "num_sightings", "usual_pulls", "span"} <= set(dir(log))
     assert not {"block", "blocks", "code_column", "step_column", "starts"} & set(dir(log))
 

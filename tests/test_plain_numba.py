@@ -80,7 +80,8 @@ def live():
 
 def logs():
     rng = np.random.default_rng(1)
-    log = rs.log_of(np.tile([0, 1], 45), np.repeat(np.arange(45), 2), rng.integers(0, 2, 90))
+    columns = {"arm": [0, 1] * 45, "step": np.arange(90) // 2, "state": rng.integers(0, 2, 90)}
+    log = rs.load_log(columns, time="step", arm="arm", state="state")
     fitted = rs.fit_log(log, checks=False)
     return fitted.arms.passive, fitted.arms.low
 

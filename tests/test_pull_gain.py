@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import restive as rs
+from log_cases import log_of
 from restive.logs.always_seen import always_seen_shape
 from restive.logs.decision import decide
 from restive.logs.decision_words import headline, sentences, units_of
@@ -35,7 +36,7 @@ def outreach(seed, helps, always, num_arms=200, steps=30, pulls=16):
         state = (rng.random(num_arms) < good).astype(int)
     arm, step, states, pulled = np.array(rows).T
     names = [("a", "b")[int(kinds[k])] for k in range(arm.max() + 1)]
-    return rs.log_of(arm, step, states, pulled=pulled.astype(bool), kinds=names)
+    return log_of(arm, step, states, pulled=pulled.astype(bool), kinds=names)
 
 
 def fitted(seed, helps, always):
@@ -205,9 +206,9 @@ def test_a_tie_with_taking_turns_is_no_win():
 
 def test_weekly_dates_as_days_are_noticed():
     assert outreach(1, 0, True, num_arms=5, steps=4, pulls=1).steps_apart == 1
-    weekly = rs.log_of([0, 0, 1, 1], [0, 14, 7, 21], [0, 1, 1, 0])
+    weekly = log_of([0, 0, 1, 1], [0, 14, 7, 21], [0, 1, 1, 0])
     assert weekly.steps_apart == 7
-    assert rs.log_of([0, 1], [3, 3], [0, 1]).steps_apart == 1
+    assert log_of([0, 1], [3, 3], [0, 1]).steps_apart == 1
 
 
 def test_pulls_for_everyone_leave_nothing_to_do():

@@ -204,9 +204,14 @@ def past_log(world: World, seed: int) -> rs.types.Log:
     """Return the log of a year of another programme."""
     past = history(world, seed)
     seen = [report for report in past.reports if report.state != NOBODY]
-    columns = np.array([(report.person, report.week, report.state) for report in seen]).T
-    kinds = [str(kind) for kind in past.kind[: 1 + columns[0].max()]]
-    return rs.log_of(*columns, kinds=kinds)
+    seen.sort(key=lambda report: report.person)
+    columns = {
+        "person": [report.person for report in seen],
+        "week": [report.week for report in seen],
+        "state": [report.state for report in seen],
+        "kind": [int(past.kind[report.person]) for report in seen],
+    }
+    return rs.load_log(columns, arm="person", time="week", state="state", by="kind")
 
 
 def from_laws(found: dict[str, Any], programme: Programme, seed: int) -> Rule:

@@ -168,8 +168,10 @@ def play(panel: Panel) -> None:
     steps, num_arms = record.shape
     print(f"\n{num_arms} destinations without a missing day, {PULLS} a day; share of good ones:")
     days, arms = np.indices(record.shape)
-    log_of_days = rs.log_of(arms.ravel(), days.ravel(), record.ravel())
-    fitted = rs.fit_log(log_of_days, checks=False)
+    # by destination, so that arms come in the order of the columns
+    columns = {"arm": arms.T.ravel(), "day": days.T.ravel(), "state": record.T.ravel()}
+    log = rs.load_log(columns, arm="arm", time="day", state="state")
+    fitted = rs.fit_log(log, checks=False)
     rewards = np.array([0.0, 1.0])
     share = 1 / (steps * PULLS)
     bandit = fitted.problem(PULLS)

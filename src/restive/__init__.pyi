@@ -27,7 +27,6 @@ from restive.live.agent import LiveAgent as LiveAgent
 from restive.live.clock import Clock as Clock
 from restive.logs.fitting import fit_log as fit_log
 from restive.logs.fitting import write_fit as write_fit
-from restive.logs.log import log_of as log_of
 from restive.logs.prior_file import load_prior as load_prior
 from restive.logs.reading import load_log as load_log
 from restive.logs.replay import replay_log as replay_log

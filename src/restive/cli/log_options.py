@@ -137,7 +137,7 @@ def doubt_rows(log: Log, pulls: int, seen: str, units: Units) -> None:
 
 def _which_columns(path: Path, time: str | None, arm: str | None, state: str | None) -> str:
     """Say which columns must be named, and which there are."""
-    from restive.logs.reading.file import open_log_file
+    from restive.logs.reading.file import open_log
 
     missing = [
         flag
@@ -148,7 +148,7 @@ def _which_columns(path: Path, time: str | None, arm: str | None, state: str | N
         )
         if given is None
     ]
-    header = open_log_file(path).header
+    header = open_log(path).header
     return f"{path}: say which column is which: {', '.join(missing)}; there are {', '.join(header)}"
 
 

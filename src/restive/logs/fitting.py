@@ -58,7 +58,7 @@ def fit_log(
     Parameters
     ----------
     log
-        From `load_log` or `log_of`.
+        From `load_log`.
     prior
         What an arm may be: an `ArmPrior` or anything else with `given(evidence)`, for all arms or
         by kind. By default it is estimated, kind by kind, from the log itself.
@@ -84,12 +84,13 @@ def fit_log(
     --------
     >>> import restive as rs
     >>> steps = [t // 2 for t in range(60)]
-    >>> log = rs.log_of(arm=["a", "b"] * 30, step=steps, state=[0, 1, 1] * 20)
+    >>> columns = {"arm": ["a", "b"] * 30, "step": steps, "state": [0, 1, 1] * 20}
+    >>> log = rs.load_log(columns, time="step", arm="arm", state="state")
     >>> rs.fit_log(log, checks=False)
     FittedLog(60 sightings of 2 arms; 0 of 0 checks hold)
     """
     if not isinstance(log, Log):
-        raise ProblemError(f"fit_log needs a log, from load_log or log_of, got {log!r:.60}")
+        raise ProblemError(f"fit_log needs a log, from load_log, got {log!r:.60}")
     if not isinstance(controlled, bool):
         raise ProblemError(f"controlled must be True or False, got {controlled!r:.60}")
     require_seen(prior, seen)

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from restive.arguments import checked_count, counted, one_line, shown, suggestion
+from restive.arguments import counted, one_line
 from restive.errors import ProblemError
-from restive.learn.evidence import MOST_STATES
-from restive.logs.time_steps import MICROS, StepRule, Steps
-from restive.problem.arm import state_names
+from restive.logs.time_steps import StepRule, Steps
 
 __all__ = [
     "ArmBlock",
@@ -21,7 +19,6 @@ __all__ = [
     "Rows",
     "UnsortedLog",
     "checked_same_step",
-    "log_of",
     "names_or_none",
     "sorted_log",
 ]
@@ -164,81 +161,6 @@ class Log:
         )
 
 
-def log_of(
-    arm: ArrayLike,
-    step: ArrayLike,
-    state: ArrayLike,
-    *,
-    pulled: ArrayLike | None = None,
-    num_states: int | None = None,
-    states: Sequence[str] | None = None,
-    kinds: Sequence[str] | None = None,
-    same_step: str = "error",
-) -> Log:
-    """Return a log from arrays, in any order.
-
-    Parameters
-    ----------
-    arm
-        Arm [R] of each sighting: whole numbers from 0, or names.
-    step
-        Step [R], a whole number.
-    state
-        State [R]: a whole number from 0, the worst, or one of the names in `states`.
-    pulled
-        Whether the arm was pulled when it was seen [R]; by default it was.
-    num_states
-        By default one more than the largest state.
-    states
-        Names of the states, worst first, such as those of an `Arm`.
-    kinds
-        Kind [K] of each arm, in the order of numbers or of first appearance.
-    same_step
-        What counts where an arm has several rows in one step: "error" refuses them, "last" is the
-        state of the last row, "worst" the lowest. The arm counts as pulled if any of them says so.
-
-    Examples
-    --------
-    >>> import restive as rs
-    >>> rs.log_of(arm=["a", "b", "a", "b"], step=[0, 0, 1, 1], state=[0, 1, 1, 1])
-    Log(4 sightings of 2 arms in 2 steps, 0 to 1, states 0, 1)
-    """
-    if num_states is not None:
-        num_states = checked_count(num_states, "num_states", 1, MOST_STATES)
-    arms, names = _numbered(arm)
-    names_of_states = None if states is None else state_names(states, num_states, "the log")
-    steps, codes = _column(step, "step"), _state_column(state, names_of_states)
-    flags = np.ones(len(arms), np.bool_) if pulled is None else np.asarray(pulled, np.bool_)
-    if flags.ndim != 1:
-        raise ProblemError(f"pulled must be a list of truths, a row each, got {shown(pulled)}")
-    sizes = {"arm": len(arms), "step": len(steps), "state": len(codes), "pulled": len(flags)}
-    if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{what} has {size}" for what, size in sizes.items())
-        raise ProblemError(f"a log needs arrays of one length: {told}")
-    if len(arms) == 0:
-        raise ProblemError("a log needs at least one sighting, got none")
-    if names_of_states is None:
-        size = max(int(codes.max()) + 1, 2) if num_states is None else num_states
-        names_of_states = _plain_names(min(size, MOST_STATES))
-    size = len(names_of_states)
-    if not 0 <= codes.min() <= codes.max() < size:
-        raise ProblemError(
-            f"states are whole numbers from 0 to {size - 1}, got {codes.min()} to {codes.max()}"
-        )
-    labels, kind_of = _kinds(kinds, len(names))
-    rows = Rows(
-        arms.astype(np.int32),
-        steps * MICROS,
-        np.arange(len(arms), dtype=np.uint32),
-        (codes * 2 + flags).astype(np.int16),
-    )
-    one_by_one = StepRule("1", length=MICROS)
-    unsorted = UnsortedLog(
-        rows, names, names_of_states, labels, kind_of, one_by_one, False, pulled is not None
-    )
-    return sorted_log(unsorted, checked_same_step(same_step), "row")
-
-
 def names_or_none(states: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the names of states, None where they are mere numbers."""
     return None if states == _plain_names(len(states)) else states
@@ -246,58 +168,6 @@ def names_or_none(states: tuple[str, ...]) -> tuple[str, ...] | None:
 
 def _plain_names(size: int) -> tuple[str, ...]:
     return tuple(str(state) for state in range(size))
-
-
-def _state_column(values: ArrayLike, names: tuple[str, ...] | None) -> IntArray:
-    """Return states as whole numbers; they may be given by name."""
-    array = np.asarray(values)
-    if names is None or array.dtype.kind not in "UO":
-        return _column(values, "state")
-    place = {name: code for code, name in enumerate(names)}
-    for row, name in enumerate(array.tolist()):
-        if name not in place:
-            raise ProblemError(
-                f"row {row}: state {name!r:.60} is not one of the states; {suggestion(name, names)}"
-            )
-    return np.array([place[name] for name in array.tolist()], dtype=np.int64)
-
-
-def _column(values: ArrayLike, what: str) -> IntArray:
-    array = np.asarray(values)
-    whole_numbers = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
-    if array.ndim != 1 or (array.size and not whole_numbers):
-        raise ProblemError(f"{what} must be a list of whole numbers, got {values!r:.60}")
-    whole: IntArray = array.astype(np.int64)
-    if len(whole) and max(abs(int(whole.min())), abs(int(whole.max()))) > MOST_STEPS:
-        raise ProblemError(f"{what} must be at most {MOST_STEPS:,}, got {values!r:.60}")
-    return whole
-
-
-def _numbered(arm: ArrayLike) -> tuple[IntArray, tuple[str, ...]]:
-    array = np.asarray(arm)
-    if np.issubdtype(array.dtype, np.integer):
-        numbers = _column(arm, "arm")
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < MOST_ARMS:
-            raise ProblemError(f"arms are numbered from 0, got {numbers.min()} to {numbers.max()}")
-        size = int(numbers.max()) + 1 if len(numbers) else 0
-        return numbers, tuple(str(k) for k in range(size))
-    if array.ndim != 1:
-        raise ProblemError(f"arm must be a list of numbers or names, got {shown(arm)}")
-    place: dict[str, int] = {}
-    found = [place.setdefault(str(name), len(place)) for name in array.tolist()]
-    return np.array(found, dtype=np.int64), tuple(place)
-
-
-def _kinds(kinds: Sequence[str] | None, num_arms: int) -> tuple[tuple[str, ...], IntArray]:
-    if kinds is None:
-        return ("all",), np.zeros(num_arms, dtype=np.int64)
-    if not isinstance(kinds, Sequence | np.ndarray) or isinstance(kinds, str):
-        raise ProblemError(f"kinds must be a list with the kind of each arm, got {shown(kinds)}")
-    if len(kinds) != num_arms:
-        raise ProblemError(f"kinds has {len(kinds)} entries, the log has {num_arms} arms")
-    place: dict[str, int] = {}
-    of = [place.setdefault(str(kind), len(place)) for kind in kinds]
-    return tuple(place), np.array(of, dtype=np.int64)
 
 
 # --- rows in any order -------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def replay_log(
     Parameters
     ----------
     log
-        From `load_log` or `log_of`.
+        From `load_log`.
     num_pulls
         How many arms the policies pull each step.
     policies
@@ -162,7 +162,7 @@ def replay_log(
         Called with what is being done and the share of it that is done.
     """
     if not isinstance(log, Log):
-        raise ProblemError(f"replay_log needs a log, from load_log or log_of, got {shown(log)}")
+        raise ProblemError(f"replay_log needs a log, from load_log, got {shown(log)}")
     if not isinstance(controlled, bool):
         raise ProblemError(f"controlled must be True or False, got {shown(controlled)}")
     if fitted is not None and not isinstance(fitted, FittedLog):

@@ -1,12 +1,11 @@
-"""Logs as files: CSV and Parquet to sightings, with every mistake named by its line.
+"""Logs as they come, files, data frames or columns: with every mistake named by its line.
 
-pyarrow reads the file (`file`, with `lines`). What its fields mean is decided here for a column at
+pyarrow reads them (`file`, with `lines`). What its fields mean is decided here for a column at
 a time, and for each different field only once: `times`, `states`, and in `columns` all others.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -17,7 +16,7 @@ from restive.arguments import silent
 from restive.errors import ProblemError
 from restive.logs.log import Log, Rows, UnsortedLog, checked_same_step, sorted_log
 from restive.logs.reading.columns import Mistakes, WordColumn, read_flags
-from restive.logs.reading.file import FileRows, LogFile, open_log_file
+from restive.logs.reading.file import FileRows, LogFile, LogSource, open_log
 from restive.logs.reading.states import StateRule, state_rule
 from restive.logs.reading.times import read_times
 from restive.logs.time_steps import MICROS, StepRule, step_rule
@@ -32,7 +31,7 @@ READING = 0.9  # of the time a log takes; the rest is sorting
 
 
 def load_log(
-    path: str | os.PathLike[str],
+    source: LogSource,
     *,
     time: str,
     arm: str,
@@ -53,8 +52,10 @@ def load_log(
 
     Parameters
     ----------
-    path
-        CSV (comma or semicolon, UTF-8) with the columns' names in its first line, or Parquet.
+    source
+        The path of a CSV file (comma or semicolon, UTF-8) with the columns' names in its first
+        line, or of a Parquet file; or a data frame (of pandas, polars, or anything else that has
+        `__arrow_c_stream__`); or columns by name, a dictionary of lists or arrays.
     time
         Column of times: numbers, or dates and times such as 2026-03-29 14:30, also with an offset.
     arm
@@ -84,8 +85,15 @@ def load_log(
         Leave out rows that cannot be used (the log's `notes` tell how many) instead of refusing.
     progress
         Called with the share that is done.
+
+    Examples
+    --------
+    >>> import restive as rs
+    >>> columns = {"who": ["a", "b", "a", "b"], "week": [0, 0, 1, 1], "state": [0, 1, 1, 1]}
+    >>> rs.load_log(columns, time="week", arm="who", state="state")
+    Log(4 sightings of 2 arms in 2 steps, 0 to 1, states 0, 1)
     """
-    file = open_log_file(path)
+    file = open_log(source)
     told = Complaints(file)
     rule = told.unless(step_rule, step, zone)
     same_step = told.unless(checked_same_step, same_step)
@@ -95,7 +103,7 @@ def load_log(
     columns += [(name, what) for name, what in [(by, "by"), (pulled, "pulled")] if name is not None]
     places = [told.unless(file.column, name, what) for name, what in columns]
     told.refuse()
-    taken_in = _understood(  # which keeps nothing of the file: sorting needs the memory
+    taken_in = _understood(  # which keeps nothing of what was read: sorting needs the memory
         file.rows(places, lambda share: progress(READING * share)),
         file, meaning, rule, time, zone, by is not None, pulled, skip_bad,
     )  # fmt: skip

@@ -1,4 +1,6 @@
-"""A log's file, CSV or Parquet, read by pyarrow: the columns that are wanted, and the rows' lines.
+"""Where a log is read from, by pyarrow: the columns that are wanted, and the rows' lines.
+
+That is a CSV or Parquet file, a data frame, or columns by name.
 
 A CSV file is cut into blocks of whole rows, which threads read while the next ones are looked for.
 Where pyarrow cannot read a row, or would not read it as we do, those around it are read one by one
@@ -10,16 +12,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_path, suggestion
+from restive.arguments import checked_path, shown, suggestion
 from restive.errors import ProblemError, RestiveError
 from restive.files import read_regular
 from restive.logs.reading.lines import (
@@ -33,15 +35,16 @@ from restive.logs.reading.lines import (
 )
 from restive.threads import in_order
 
-__all__ = ["Column", "FileRows", "LogFile", "open_log_file"]
+__all__ = ["Column", "FileRows", "LogFile", "LogSource", "open_log"]
 
 Lines = NDArray[np.uint32]
+LogSource = Any  # a path, a data frame or columns by name: what `open_log` takes
 
 HEADER_BYTES = 1 << 19
 NEAR = 0.6  # of a column's name: else all are listed
 BLOCK_BYTES = 1 << 22
 FEW_BYTES = 1 << 17  # that are read row by row at once, if they must be
-BATCH_ROWS = 1 << 17  # of a Parquet file
+BATCH_ROWS = 1 << 17  # of what is no text
 MOST_ROW_BYTES = 1 << 22  # a quote that is never closed makes one row of the rest of a file
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
 GZIP_MARK = b"\x1f\x8b"
@@ -85,7 +88,7 @@ class Column:
 
 
 class FileRows(NamedTuple):
-    """All rows of a file."""
+    """All rows of a log."""
 
     columns: list[Column]  # those that were wanted
     lines: Lines  # [R]
@@ -103,23 +106,19 @@ class _Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file with named columns."""
+    """A file, or what else has named columns."""
 
-    path: Path
+    path: Path | str  # or what messages call it
     header: tuple[str, ...]
+    tables: Callable[[list[str]], Any] | None = None  # where it is no file: its columns, by name
     delimiter: bytes = b""  # of a CSV file
     body: int = 0  # where the rows below its header begin
     first_line: int = 1  # of the first row
 
     @property
-    def is_parquet(self) -> bool:
-        """Whether this is a Parquet file."""
-        return not self.delimiter
-
-    @property
     def row(self) -> str:
         """What a message calls a row's place."""
-        return "row" if self.is_parquet else "line"
+        return "line" if self.delimiter else "row"
 
     def column(self, name: Any, what: str) -> int:
         """Return the place of the column with this name."""
@@ -139,7 +138,7 @@ class LogFile:
     ) -> FileRows:
         """Return these columns, by their places, of all rows below the header."""
         batches = []
-        for batch in self._parquet(columns) if self.is_parquet else self._csv(columns):
+        for batch in self._csv(columns) if self.delimiter else self._typed(columns):
             batches.append(batch)
             progress(batch.share)
         return FileRows(
@@ -177,7 +176,7 @@ class LogFile:
         """Yield all rows below the header."""
         line, rest = self.first_line, b""
         try:
-            with self.path.open("rb", buffering=0) as file:
+            with Path(self.path).open("rb", buffering=0) as file:
                 size = max(os.fstat(file.fileno()).st_size, 1)
                 file.seek(self.body)
                 while text := rest + (part := file.read(BLOCK_BYTES)):
@@ -199,14 +198,21 @@ class LogFile:
         except OSError as error:
             raise RestiveError(f"{self.path}: cannot be read: {error.strerror or error}") from None
 
-    def _parquet(self, columns: Sequence[int]) -> Iterator[_Batch]:
+    def _typed(self, columns: Sequence[int]) -> Iterator[_Batch]:
         import pyarrow
 
-        file = _parquet_file(self.path)
         names = [self.header[at] for at in columns]
-        done, total = 0, max(int(file.metadata.num_rows), 1)
+        wanted = [*dict.fromkeys(names)]  # a column may serve twice
+        if self.tables is None:
+            file = _parquet_file(Path(self.path))
+            batches = file.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
+            total = int(file.metadata.num_rows)
+        else:
+            table = self.tables(wanted)
+            batches, total = table.to_batches(max_chunksize=BATCH_ROWS), table.num_rows
+        done, total = 0, max(total, 1)
         try:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=[*dict.fromkeys(names)]):
+            for batch in batches:
                 fields = [_as_bytes(batch.column(name)) for name in names]
                 lines = np.arange(done + 1, done + 1 + batch.num_rows, dtype=np.uint32)
                 done += batch.num_rows
@@ -273,7 +279,7 @@ def _picked(rows: ReadRows, columns: Sequence[int]) -> list[Any]:
 
 
 def _as_bytes(values: Any) -> Any:
-    """Return a Parquet file's column as text, so that both kinds of files are judged alike."""
+    """Return a column of any type as text, so that all logs are judged alike."""
     import pyarrow
 
     if pyarrow.types.is_nested(values.type):
@@ -299,13 +305,57 @@ def _parquet_file(path: Path) -> Any:
         raise ProblemError(f"{path}: is not a Parquet file: {error}") from None
 
 
-def open_log_file(path: str | os.PathLike[str]) -> LogFile:
-    """Look at a file: its kind, its delimiter and the names of its columns."""
-    file = checked_path(path, "path")
+def open_log(source: LogSource) -> LogFile:
+    """Look at a log: what it is, and the names of its columns."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
         raise RestiveError("reading logs needs pyarrow: pip install 'restive[io]'") from None
+    if isinstance(source, Mapping):
+        return LogFile("the columns", tuple(source), partial(_table, source))
+    if hasattr(source, "__arrow_c_stream__"):
+        return _frame(source)
+    if not isinstance(source, str | os.PathLike):
+        raise ProblemError(f"a log is a path, a data frame or columns by name, got {shown(source)}")
+    return _open_file(checked_path(source, "the path of a log"))
+
+
+def _frame(frame: Any) -> LogFile:
+    import pyarrow
+
+    try:
+        table = pyarrow.table(frame)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        told = "; ".join(str(part) for part in error.args[::-1])
+        raise ProblemError(
+            f"the data frame cannot be read: {told}; give each column values of one type"
+        ) from None
+    return LogFile("the data frame", tuple(table.column_names), table.select)
+
+
+def _table(columns: Mapping[str, Any], names: list[str]) -> Any:
+    """Return the columns of these names, which must be of one length and of a type each."""
+    import pyarrow
+
+    fields = {}
+    for name in names:
+        values = columns[name]
+        if isinstance(values, str | bytes | Mapping):
+            raise ProblemError(f"the columns: {name!r} must be a list, got {shown(values)}")
+        try:
+            fields[name] = pyarrow.array(values, from_pandas=True)
+        except (pyarrow.ArrowException, TypeError, ValueError) as error:
+            raise ProblemError(
+                f"the columns: {name!r} must be a list with values of one type, got "
+                f"{shown(values)}: {error}"
+            ) from None
+    if len({len(field) for field in fields.values()}) > 1:
+        told = ", ".join(f"{name!r} has {len(field):,}" for name, field in fields.items())
+        raise ProblemError(f"the columns: not of one length: {told}")
+    return pyarrow.table(fields)
+
+
+def _open_file(file: Path) -> LogFile:
     try:
         begin = read_regular(file, HEADER_BYTES)  # of a pipe nothing would be left to read again
     except OSError as error:
@@ -345,4 +395,4 @@ def _with_header(file: Path, text: bytes, end: int, line: int) -> LogFile:
         raise ProblemError(
             f"{file}: line {line} is not UTF-8; save the file as CSV in UTF-8"
         ) from None
-    return LogFile(file, header, delimiter, end, line + text.count(b"\n") + 1)
+    return LogFile(file, header, None, delimiter, end, line + text.count(b"\n") + 1)
