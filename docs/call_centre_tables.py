@@ -27,11 +27,6 @@ IN_TURN = "in turn"
 SIMPLE = (IN_TURN, "random", "worst first", "give up after two")
 OURS = ("mean index, no history", "mean index, with history", "mean index, law given")
 RESTED = "mean index, rested"
-POINTS, DIRICHLET, PREDICTED = (
-    OURS[1],
-    "mean index, one Dirichlet law",
-    "mean index, law by prediction",
-)
 VARIANTS = {
     "small": "200 people, 5 calls",
     "large": "20,000 people, 500 calls",
@@ -183,43 +178,6 @@ def drawn_table(figures: Figures) -> list[str]:
     return lines
 
 
-def law_table(figures: Figures) -> list[str]:
-    """What other laws of kinds add with history, beside points, and how often they differ."""
-    worlds = {
-        name: figures[name] for name in numbered(figures) if DIRICHLET in figures[name]["adds"]
-    }
-    lines = [
-        "| world | points add | over one Dirichlet law | over the law that predicts better | |",
-        "|---|---:|---:|---:|---|",
-    ]
-    for name, world in worlds.items():
-        gaps = ["{:+,.0f} ± {:,.0f}".format(*difference(world, POINTS, other))
-                for other in (DIRICHLET, PREDICTED)]  # fmt: skip
-        same = int(np.sum(np.equal(world["adds"][POINTS], world["adds"][PREDICTED])))
-        mean = np.mean(world["adds"][POINTS])
-        told = f"prediction takes points too: {same} of {world['seeds']}"
-        lines.append(f"| {name} | {mean:,.0f} | {' | '.join(gaps)} | {told} |")
-    return [*lines, "", law_words(worlds, DIRICHLET), law_words(worlds, PREDICTED)]
-
-
-def law_words(worlds: Figures, other: str) -> str:
-    """Say in how many worlds points are told apart from another law, and which way."""
-    gaps = {name: difference(world, POINTS, other) for name, world in worlds.items()}
-    better = [name for name, (mean, half) in gaps.items() if mean - half > 0]
-    worse = [name for name, (mean, half) in gaps.items() if mean + half < 0]
-    if not better and not worse:
-        return f"- Points and “{other}” are not told apart in any of the {len(worlds)} worlds."
-    told = [
-        f"{word} in {len(found)} of {len(worlds)} worlds ({', '.join(found)})"
-        for word, found in (("better", better), ("worse", worse))
-        if found
-    ]
-    told += [
-        f"{word} in none" for word, found in (("better", better), ("worse", worse)) if not found
-    ]
-    return f"- Beside “{other}” points are {' and '.join(told)}; elsewhere they are not told apart."
-
-
 def numbered(figures: Figures) -> list[str]:
     """Return the names of the worlds drawn by seed, in order."""
     names = [name for name in figures if name.startswith("drawn-")]
@@ -235,7 +193,6 @@ MEASURED = {
         variant_words,
         rest_words,
         drawn_table,
-        law_table,
     )
 }
 

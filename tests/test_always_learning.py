@@ -431,13 +431,19 @@ def test_own_learners_are_told_the_states_of_all_arms_that_are_shown():
         assert len(states) == (3 if t % 3 == 1 else 2)  # arm 1 is seen when pulled
 
 
-def test_fits_take_dirichlet_laws_of_such_arms_and_say_so():
+def test_fits_take_candidates_of_such_arms():
     prior = finite(calls()).arms[0]
     log = log_of(["a"] * 6, np.arange(6), [0, 1] * 3)
     with pytest.raises(rs.RestiveError, match=r"pass seen='always' \(--seen always\)"):
         rs.fit_log(log, prior=prior, checks=False)
-    with pytest.raises(rs.RestiveError, match="are fitted with Dirichlet laws: leave the prior"):
+    with pytest.raises(rs.RestiveError, match="fit with controlled = True"):
         rs.fit_log(log, prior=prior, seen="always", checks=False)
+    told = log_of(["a"] * 6, np.arange(6), [0, 1] * 3, pulled=[True, False] * 3)
+    options = {"prior": prior, "seen": "always", "controlled": True, "checks": False}
+    found = rs.fit_log(told, **options).prior.arms[0]
+    chances = [arm.active[0, 1] ** 3 * arm.passive[1, 0] ** 2 for arm in prior.candidates]
+    weights = prior.weights * chances
+    np.testing.assert_allclose(found.weights, weights / weights.sum(), atol=1e-12)
 
 
 def test_explanations_speak_of_the_state_now():

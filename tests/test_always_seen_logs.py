@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 from typer.testing import CliRunner
 
 import restive as rs
@@ -29,13 +28,20 @@ def simulated(arms: int = 30, steps: int = 200) -> tuple[Log, np.ndarray, np.nda
     return log_of(arm=arm, step=step, state=seen, pulled=by), chance, counts
 
 
+def chances_of(law: rs.ArmPrior) -> np.ndarray:
+    """Chances [M, 4] of good after bad and good, pulled, and not."""
+    return np.array([[*arm.active[:, 1], *arm.passive[:, 1]] for arm in law.candidates])
+
+
 def test_the_truth_is_recovered_and_files_lead_to_a_plan(tmp_path: Path) -> None:
     log, chance, counts = simulated()
     fitted = rs.fit_log(log, controlled=True, seen="always", passive_rewards=[0, 1])
     for k in (0, 17):
         np.testing.assert_array_equal(fitted.counts.moves(np.array([k]))[0], counts[k])
-        alphas = np.concatenate([fitted.kind_priors[0].active, fitted.kind_priors[0].passive])
-        np.testing.assert_allclose(fitted.prior.arms[k].posterior_alphas, alphas + counts[k])
+        law, chances = fitted.kind_priors[0], chances_of(fitted.kind_priors[0])
+        logs = (np.log(chances) * counts[k, :, 1] + np.log(1 - chances) * counts[k, :, 0]).sum(1)
+        weights = law.weights * np.exp(logs - logs.max())
+        np.testing.assert_allclose(fitted.prior.arms[k].weights, weights / weights.sum(), atol=1e-9)
     # about 1,000 moves or more in each row: 5 standard errors, one false alarm in a million
     np.testing.assert_allclose(fitted.arms.active[:, :, 1].mean(axis=0), chance[1], atol=0.08)
     np.testing.assert_allclose(fitted.arms.passive[:, :, 1].mean(axis=0), chance[0], atol=0.08)
@@ -44,9 +50,7 @@ def test_the_truth_is_recovered_and_files_lead_to_a_plan(tmp_path: Path) -> None
     assert all(arm.always_seen for arm in rs.load_problem(tmp_path / "problem.toml").arms)
     found = rs.load_prior(tmp_path / "prior.json")
     assert [found.evidence(k) for k in range(30)] == [fitted.evidence(k) for k in range(30)]
-    assert found.prior.arms[3].posterior_alphas.tolist() == (
-        fitted.prior.arms[3].posterior_alphas.tolist()
-    )
+    assert found.prior.arms[3].weights.tolist() == fitted.prior.arms[3].weights.tolist()
     played = rs.replay_log(log, 5, ["whittle", "random", "tsde"], controlled=True, seen="always",
                            passive_rewards=[0, 1], random_pulls=True, worlds=20)  # fmt: skip
     kinds = [p.kind for p in played.policies]
@@ -103,15 +107,13 @@ def test_posteriors_hold_the_truth_as_often_as_they_say() -> None:
     log, rng = logged(400, 40, 3), np.random.default_rng([26, 3])
     chance = rng.beta([[4, 6], [6, 8]], [[8, 3], [4, 2]], size=(400, 2, 2))
     fitted = rs.fit_log(log, controlled=True, seen="always", checks=False)
-    found = fitted.kind_priors[0]
-    mean = np.concatenate([found.active, found.passive])
-    mean = mean[:, 1] / mean.sum(axis=1)
-    assert mean == pytest.approx([6 / 10, 8 / 10, 4 / 12, 6 / 9], abs=0.04)
-    alphas = np.array([fitted.prior.arms[k].posterior_alphas for k in range(400)])
+    law, chances = fitted.kind_priors[0], chances_of(fitted.kind_priors[0])
+    assert law.weights @ chances == pytest.approx([6 / 10, 8 / 10, 4 / 12, 6 / 9], abs=0.04)
     truth = chance[:, [1, 1, 0, 0], [0, 1, 0, 1]]
-    place = stats.beta.cdf(truth, alphas[:, :, 1], alphas[:, :, 0])
-    assert 0.923 <= ((place > 0.025) & (place < 0.975)).mean() <= 0.985
-    assert abs(np.mean(place) - 0.5) < 5 / np.sqrt(12 * place.size)
+    weights = np.array([fitted.prior.arms[k].weights for k in range(400)])
+    below = (weights[:, :, None] * (chances < truth[:, None])).sum(axis=1)
+    assert 0.923 <= ((below > 0.025) & (below < 0.975)).mean() <= 0.985
+    assert abs(np.mean(below) - 0.5) < 5 / np.sqrt(12 * below.size)
 
 
 def test_from_a_csv_to_a_plan_a_replay_and_a_live_agent(tmp_path: Path) -> None:
@@ -157,10 +159,11 @@ def test_from_a_csv_to_a_plan_a_replay_and_a_live_agent(tmp_path: Path) -> None:
     with rs.LiveAgent.open(file) as live:
         assert len(live.decide().arms) == 2
         for name, law in zip(prior.names, prior.prior.arms, strict=True):
-            means = law.posterior_alphas[:, 1] / law.posterior_alphas.sum(axis=1)
             found = live.posterior(name)
             rows_of = np.concatenate([found.active, found.passive], axis=1)[:, :, 1]
-            assert found.weights @ rows_of == pytest.approx(means, abs=0.02)
+            np.testing.assert_allclose(
+                found.weights @ rows_of, law.weights @ chances_of(law), atol=1e-9
+            )
         assert live.record(dict.fromkeys(prior.names, "well")).closed
 
 

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 import restive as rs
 from restive.cli import app
-from restive.learn.priors.continuous import DirichletArmPrior
 
 DOCS = Path(__file__).parent.parent / "docs"
 FOLDER = str(Path(__file__).parent.parent / "examples" / "call_centre")
@@ -516,51 +515,10 @@ def test_words_of_the_page_follow_intervals():
     assert (round(mean, 1), round(half, 1)) == (20.3, 1.4)
 
 
-def test_laws_are_told_apart_by_intervals():
-    made = tables()
-
-    def worlds(**gaps):
-        points = np.array([100.0, 110.0, 90.0])
-        same = {made.POINTS: points, made.PREDICTED: points}
-        return {
-            f"drawn-{number}": {"seeds": 3, "adds": same | {made.DIRICHLET: points - gap}}
-            for number, gap in gaps.items()
-        }
-
-    better, worse, nothing = np.array([20, 21, 20]), np.array([-9, -8, -9]), np.array([9, -9, 1])
-    told = made.law_words(worlds(**{"1": better, "2": nothing}), made.DIRICHLET)
-    assert "better in 1 of 2 worlds (drawn-1) and worse in none; elsewhere" in told
-    told = made.law_words(worlds(**{"1": better, "2": worse}), made.DIRICHLET)
-    assert "better in 1 of 2 worlds (drawn-1) and worse in 1 of 2 worlds (drawn-2)" in told
-    told = made.law_words(worlds(**{"2": nothing}), made.DIRICHLET)
-    assert told.endswith("not told apart in any of the 1 worlds.")
-    lines = made.law_table(worlds(**{"10": worse, "9": better}) | {"main": {"adds": {}}})
-    assert lines[2].startswith(
-        "| drawn-9 | 100 | +20 ± 1 | +0 ± 0 | prediction takes points too: 3"
-    )
-    assert lines[3].startswith("| drawn-10 | 100 | -9 ± 1 |")
-
-
-@pytest.mark.parametrize("always", [True, False])
-def test_a_kind_has_one_dirichlet_law_where_that_is_asked_for_or_predicts_better(
-    always, monkeypatch
-):
-    """Prediction takes it only where points are worse by more than 1.96 standard errors."""
-    gains = iter([(-1.97, 1.0), (-1.95, 1.0)])
-    monkeypatch.setattr(rules, "gain_of_points", lambda *arguments: next(gains))
-    given = []
-    monkeypatch.setattr(rules, "from_laws", lambda found, programme, seed: given.append(found))
-    make = rules.dirichlet_laws if always else rules.predicting_laws
-    make(centre.world_named("small"), None, 1)
-    dirichlet = [isinstance(law, DirichletArmPrior) for law in given[0].values()]
-    assert dirichlet == ([True, True] if always else [True, False])
-
-
 @pytest.mark.parametrize(
     ("world", "name", "seed"),
     [
         ("main", "mean index, no history", 3),
-        ("small", "mean index, with history", 1),
         ("small", "mean index, law given", 2),
         ("tiring", "give up after two", 5),
     ],

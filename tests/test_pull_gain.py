@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import restive as rs
 from log_cases import log_of
-from restive.logs.always_seen import always_seen_shape
 from restive.logs.decision import decide
 from restive.logs.decision_words import headline, sentences, units_of
 from restive.logs.fitted import fit_arms
@@ -68,32 +66,6 @@ def test_the_interval_holds_what_a_pull_adds():
     assert held >= 44
 
 
-def test_moves_are_compared_as_all_ways_to_choose_the_pulled_ones_say():
-    """One arm, one state: mean and variance of the difference over every choice, by enumeration."""
-    later = np.array([0, 2, 1, 1, 2, 0, 2])  # the state after each of seven moves from state 1
-    rewards, pulled = np.array([0.0, 0.25, 1.0]), (1, 4)
-    moves = np.zeros((1, 6, 3))
-    for at, state in enumerate(later):
-        moves[0, (0 if at in pulled else 3) + 1, state] += 1
-    counts = SimpleNamespace(num_states=3, moves=lambda arms: moves[arms])
-    shape = always_seen_shape(counts, np.array([0]), rewards)
-    worth = rewards[later]
-    ways = [
-        worth[list(some)].mean() - np.delete(worth, some).mean()
-        for some in combinations(range(7), 2)
-    ]
-    mean, _, high = shape.gain
-    assert mean == pytest.approx(worth[[1, 4]].mean() - worth[[0, 2, 3, 5, 6]].mean())
-    assert high - mean == pytest.approx(min(1.645 * np.std(ways), 1 - mean))
-    assert shape.sentence.startswith("1 arm say: a pull adds ")
-
-
-def test_nothing_pulled_says_nothing():
-    counts = SimpleNamespace(num_states=2, moves=lambda arms: np.zeros((len(arms), 4, 2)))
-    shape = always_seen_shape(counts, np.arange(3), np.array([0.0, 1.0]))
-    assert shape.gain == (0, -1, 1)
-
-
 def test_more_kinds_need_more():
     """Bonferroni: a kind alone is clear at 1.645 standard errors, one of ten at 2.58."""
 
@@ -132,10 +104,13 @@ def test_what_is_not_shown_is_the_headline():
     for name in (first, second):
         mean, low, high = of.kind_shapes[name].gain
         assert f"{mean:+.2g} ({low:+.2g} to {high:+.2g}) for {name}" in do
+    add, gain = found.pulls_add, found.gain
     assert worth == (
-        "What it is worth: this log does not tell. Where calls change nobody, all ways of choosing "
-        "come to the same."
+        f"What it is worth: this log does not tell. By priority calls may add {add.low:.3g} to "
+        f"{add.high:.3g} patients a week to what comes without any, and {gain.low:.3g} to "
+        f"{gain.high:.3g} to taking turns."
     )
+    assert add.low < 0 < add.high
     assert "brackets" not in sure
     assert ways_chart(of, found, CALLS) == ""
     helps = fitted(1, 0.3, True)
@@ -175,11 +150,11 @@ def test_few_looks_ask_for_more_of_the_same():
 
 
 def test_rows_that_count_for_nothing_are_told():
-    logged = outreach(1, 0.3, True, num_arms=20, steps=12, pulls=4)
+    logged = outreach(1, 0.3, True, num_arms=20, steps=20, pulls=4)
     notes = fit_arms(logged, controlled=True, passive_rewards=[0, 1]).notes
-    assert any(note.startswith("192 rows of arms that were not pulled count") for note in notes)
+    assert any(note.startswith("320 rows of arms that were not pulled count") for note in notes)
     of = fit_arms(logged, controlled=True, passive_rewards=[0, 1])
-    assert "48 results of 20 arms" in sentences(of, decide(of, 4), CALLS)[0]
+    assert "80 results of 20 arms" in sentences(of, decide(of, 4), CALLS)[0]
     always = fit_arms(logged, controlled=True, passive_rewards=[0, 1], seen="always")
     assert not any("count for nothing" in note for note in always.notes)
 
@@ -218,3 +193,19 @@ def test_pulls_for_everyone_leave_nothing_to_do():
     assert headline(of, found, CALLS).startswith("Nothing to choose")
     do = sentences(of, found, CALLS)[0]
     assert do == "What to do: nothing; there are calls for everyone in each week."
+
+
+def test_where_hardly_anybody_was_left_alone_no_gain_is_claimed(tmp_path):
+    """Everybody pulled in every step: nothing is said of gains, and what to do instead is."""
+    rng = np.random.default_rng(4)
+    step, arm = np.indices((30, 40))
+    logged = log_of(arm.ravel(), step.ravel(), (rng.random(1200) < 0.6).astype(int))
+    of = fit_arms(logged, controlled=True, passive_rewards=[0, 1])
+    found = decide(of, 5)
+    assert not of.tells_of_rest
+    assert (found.gain, found.pulls_add, found.earned) == (None, None, {})
+    assert len(found.first) == 5
+    assert headline(of, found, CALLS) == "This log cannot tell what calls change."
+    do = sentences(of, found, CALLS)[0]
+    assert "leave some without calls for a few weeks, see them again, and fit again" in do
+    assert "summary.html" in {path.name for path in rs.write_fit(of, tmp_path, 5)}

@@ -28,16 +28,12 @@ from world import (
 )
 
 import restive as rs
-from restive.learn.priors.spread import spread_candidates
-from restive.logs.counts import count_log
-from restive.logs.kind_laws import Seen, dirichlet_law, gain_of_points
 
 ENGAGED = (0.0, 1.0)  # a week pays 1 if its person is engaged, called or not
 OLD = 10_000  # weeks since "the last sighting" of people whom nobody has ever seen
 GIVE_UP_AFTER = 2
 FOR_EXAMPLE = 1024  # people of a kind who stand for its law, where that is given
 REST = 8  # weeks for which nobody is called again, where people rest after every call
-SURE = 1.96  # standard errors by which one law must predict better than the other
 LEARNT = "epochs"  # when the laws of kinds are estimated anew
 
 
@@ -219,36 +215,10 @@ def from_laws(found: dict[str, Any], programme: Programme, seed: int) -> Rule:
     anyone = rs.spread_prior(1, ENGAGED, ENGAGED, controlled=True).arms[0]
     laws = [found.get(str(kind), anyone) for kind in range(1 + programme.kind.max())]
     prior = by_kind(programme, laws)
-    # a law that `fit` has found to be one Dirichlet stays what it is
+    # of arms seen very often `fit` makes Dirichlet laws, which stay what they are
     learnt = any(isinstance(law, rs.ArmPrior) for law in laws)
     learn_kinds = LEARNT if learnt else None
     return learner("mean_index", prior, programme, seed, learn_kinds=learn_kinds)
-
-
-def dirichlet_laws(world: World, programme: Programme, seed: int) -> Rule:
-    """With history, but each kind has one Dirichlet law, whatever the log says of it."""
-    return _other_laws(world, programme, seed, always=True)
-
-
-def predicting_laws(world: World, programme: Programme, seed: int) -> Rule:
-    """With history, but a kind has one Dirichlet law where that predicts later sightings better."""
-    return _other_laws(world, programme, seed, always=False)
-
-
-def _other_laws(world: World, programme: Programme, seed: int, always: bool) -> Rule:
-    log = past_log(world, seed)
-    fitted = rs.fit_log(log, controlled=True, passive_rewards=ENGAGED, checks=False)
-    found = dict(zip(log.kinds, fitted.kind_priors, strict=True))
-    seen = Seen.of(log, count_log(log, pulled_only=True), log.num_steps, controlled=True)
-    pays = {"rewards": ENGAGED, "passive_rewards": ENGAGED, "states": log.state_names}
-    points = spread_candidates(**pays, controlled=True)
-    for number, kind in enumerate(log.kinds):
-        own = np.flatnonzero(log.kind_of == number)
-        if not always:
-            gain, stderr = gain_of_points(seen, points, own, pays)
-        if always or gain + SURE * stderr < 0:
-            found[kind] = dirichlet_law(seen.counts, own, pays, controlled=True)
-    return from_laws(found, programme, seed)
 
 
 def law_given(world: World, programme: Programme, seed: int, name: str = "mean_index") -> Rule:
@@ -307,10 +277,4 @@ TOLD: dict[str, Callable[[World, Programme, int], Rule]] = {
     "mean index, with history": with_history,
     "mean index, law given": law_given,
     "TSDE, law given": law_given_one_draw,
-}
-
-# Laws of kinds that `fit` could have taken instead: slow, so they run only where asked for.
-OTHER_LAWS: dict[str, Callable[[World, Programme, int], Rule]] = {
-    "mean index, one Dirichlet law": dirichlet_laws,
-    "mean index, law by prediction": predicting_laws,
 }

@@ -22,12 +22,11 @@ from typing import Any, TypeAlias
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process per core is enough
 
 import numpy as np
-from rules import OTHER_LAWS, RULES, TOLD, nobody, oracle
+from rules import RULES, TOLD, nobody, oracle
 from world import DRAWN, VARIANTS, Floats, World, draw_people, programme_of, run, world_named
 
 ORACLE, IN_TURN = "oracle", "in turn"
 NAMES = [ORACLE, *RULES, *TOLD]
-TOLD_MORE = TOLD | OTHER_LAWS
 CONFIDENCE = 0.95
 
 Work: TypeAlias = tuple[World, str, int]  # a world, a rule and a seed
@@ -50,8 +49,8 @@ def play(world: World, name: str, seed: int) -> Year:
     programme = programme_of(world, people)
     if name == ORACLE:
         rule = oracle(programme, people)
-    elif name in TOLD_MORE:
-        rule = TOLD_MORE[name](world, programme, seed)
+    elif name in TOLD:
+        rule = TOLD[name](world, programme, seed)
     else:
         rule = RULES[name](programme, seed)
     done, alone = (run(world, people, seed, each) for each in (rule, nobody(programme, seed)))
@@ -177,8 +176,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--world", nargs="+", default=["main"], help=some)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
-    rules = f"some of: {', '.join(NAMES)}; not by default: {', '.join(OTHER_LAWS)}"
-    parser.add_argument("--rules", nargs="+", choices=[*NAMES, *OTHER_LAWS], default=NAMES,
+    rules = f"some of: {', '.join(NAMES)}"
+    parser.add_argument("--rules", nargs="+", choices=NAMES, default=NAMES,
                         metavar="RULE", help=rules)  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("results/call_centre"), help="folder")
     given = parser.parse_args(arguments)

@@ -169,19 +169,18 @@ def _print_decision(fitted: FittedLog, decision: FitDecision, units: Units) -> N
 
 def _print_next(paths: list[Path], fitted: FittedLog, decision: FitDecision, units: Units) -> None:
     """Say what was written and what one does with it, in commands that run as they stand."""
-    problem, _, arms, page, summary = paths
+    problem, prior, _, page, summary = paths
     lines = [
         "written: " + ", ".join(str(path) for path in paths),
         f"To read: {summary} (one page, for a manager), {page} (all of it).",
     ]
-    if decision.gain is None:
+    if not decision.first:
         print_lines(lines)
         return
     print_lines([*lines, "Next: what each policy earns, today's list, or begin to run it:"])
-    file, table = quote(str(problem)), quote(str(arms))
-    print(f"  restive plan {file}")  # a command that is broken into lines would not run
-    print(f"  restive pick {file} --sightings {table}")
-    print(f"  {_begin(paths[1], fitted, decision)}{_nouns(units)}")
+    print(f"  restive plan {quote(str(problem))}")  # broken into lines it would not run
+    print(f"  restive pick {quote(str(problem.parent))}")
+    print(f"  {_begin(prior, fitted, decision)}{_nouns(units)}")
 
 
 def _begin(prior: Path, fitted: FittedLog, decision: FitDecision) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from restive.cli.pick import NO_FILE, sightings_file
+from restive.cli.pick import NO_FILE, is_of_fit
 from restive.cli.progress import spinner
 from restive.cli.speech import flags_of, spoken
 from restive.cli.tables import print_lines, print_table
@@ -115,8 +115,9 @@ def _print_plan(found: Plan, bandit: RestlessBandit, problem: Path) -> None:
     if advised is not None and advised.matters and bandit.num_pulls < bandit.num_arms:
         choice = "" if advised.policy == "whittle" else f" --policy {advised.policy}"
         print_lines(["Today's list, from what was seen:"])
-        table = sightings_file(problem)  # a command that is broken into lines would not run
-        print(f"  restive pick {quote(str(problem))}{choice} --sightings {quote(table)}")
+        asked = f"{quote(str(problem))}{choice} --sightings {NO_FILE}"
+        # a command that is broken into lines would not run
+        print(f"  restive pick {quote(str(problem.parent)) if is_of_fit(problem) else asked}")
 
 
 def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) -> None:
@@ -126,8 +127,8 @@ def _print_recommendation(found: Plan, bandit: RestlessBandit, problem: Path) ->
     if advised is None:
         print_lines([NOTHING_ADVISED, ""])
         return
-    lines, table = recommendation_sentences(advised, bandit), sightings_file(problem)
-    if table != NO_FILE:
+    lines = recommendation_sentences(advised, bandit)
+    if is_of_fit(problem):
         lines.insert(
             0,
             "These arms are estimates of a fit, and what follows takes them as certain. Whether "

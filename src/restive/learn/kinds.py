@@ -20,7 +20,7 @@ chunk: neither the order of arms and sightings nor the number of threads changes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
 
@@ -37,7 +37,6 @@ from restive.kernels.learn.kinds import (
     write_likelihoods,
     write_log_chances,
 )
-from restive.learn.kind_intervals import profile_intervals
 from restive.learn.priors.finite import ArmPrior
 from restive.threads import in_order, stop_if_interrupted
 
@@ -64,9 +63,6 @@ class KindEstimate:
     num_arms: int  # of which something was seen
     converged: bool
     num_steps: int  # of EM
-    # what the arms say about `values` by themselves: means [Q], 90% intervals [Q, 2]
-    means: FloatArray = field(default_factory=lambda: np.zeros(0))
-    intervals: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
 
     def __repr__(self) -> str:
         end = "" if self.converged else ", not converged"
@@ -82,7 +78,6 @@ def estimate_kind(
     counts: ArrayLike | None = None,
     *,
     pulled: ArrayLike | None = None,
-    values: ArrayLike | None = None,
     tolerance: float = CLOSE,
     progress: Progress = lambda share: None,
 ) -> KindEstimate:
@@ -100,9 +95,6 @@ def estimate_kind(
         How often each happened [C]; once by default.
     pulled
         Whether the arm was pulled when it was last seen [C]; by default it was.
-    values
-        Values [Q, M] of the candidates, such as chances or whether they are of some sort. Their
-        means over the likeliest law and 90% intervals are found too (`kind_intervals`).
     tolerance
         What no other law may add to the logarithm of the posterior, for each arm, when the search
         ends.
@@ -119,30 +111,14 @@ def estimate_kind(
         size *= 2
     rows = _merged(size, arms, last_states, ages, states, counts)
     if not len(rows.numbers):
-        return _nothing_seen(base, values)
+        return KindEstimate(base, 0.0, 0, True, 0)
     likelihoods, tops = _likelihoods(base, rows, progress, pulled is not None)
     search = _Search(likelihoods, rows.numbers, base.weights, tolerance)
     law, evidence = search.run(progress)
     evidence += fsum(rows.numbers * tops)
     prior = base.with_weights(law[: len(base.candidates)])
     num_arms = int(rows.numbers.sum())
-    found = KindEstimate(prior, evidence, num_arms, search.converged, search.steps)
-    if values is None:
-        return found
-    wanted = np.zeros((len(np.asarray(values)), likelihoods.shape[1]))
-    wanted[:, : len(base.candidates)] = values
-    means, intervals = profile_intervals(likelihoods, rows.numbers, search.start, wanted)
-    return replace(found, means=means, intervals=intervals)
-
-
-def _nothing_seen(base: ArmPrior, values: ArrayLike | None) -> KindEstimate:
-    """Return the base; a mean may be all that the values are."""
-    found = KindEstimate(base, 0.0, 0, True, 0)
-    if values is None:
-        return found
-    rows = np.asarray(values, dtype=np.float64)
-    ends = np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1)
-    return replace(found, means=(rows * base.weights).sum(axis=1), intervals=ends)
+    return KindEstimate(prior, evidence, num_arms, search.converged, search.steps)
 
 
 def estimate_law(base: FloatArray, likelihoods: FloatArray) -> FloatArray:

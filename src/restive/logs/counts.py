@@ -16,7 +16,7 @@ from restive.learn.evidence import Evidence
 from restive.logs.log import ArmBlock, Log
 from restive.threads import in_order
 
-__all__ = ["LogCounts", "count_log", "first_states"]
+__all__ = ["LogCounts", "count_log", "first_sightings"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -151,16 +151,17 @@ def count_log(
     )
 
 
-def first_states(log: Log, until: int, pulled_only: bool = False) -> IntArray:
-    """State of each arm's first sighting before step `until` [K], -1 without one."""
-    found = np.full(log.num_arms, -1, dtype=np.int64)
+def first_sightings(log: Log, until: int, pulled_only: bool = False) -> tuple[IntArray, IntArray]:
+    """Step and state of each arm's first sighting before step `until` [K], -1 without one."""
+    found = np.full((2, log.num_arms), -1, dtype=np.int64)
     for block in log.blocks():
         own = block.of_pulled() if pulled_only else block
         first = own.starts[:-1]
         there = np.flatnonzero(first < own.starts[1:])
         there = there[own.steps[first[there]] < until]
-        found[block.first_arm + there] = own.states[first[there]]
-    return found
+        found[0, block.first_arm + there] = own.steps[first[there]]
+        found[1, block.first_arm + there] = own.states[first[there]]
+    return found[0], found[1]
 
 
 def _note_last(

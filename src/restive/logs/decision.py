@@ -9,7 +9,7 @@ in it both chance and what is not known of the arms.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ from restive.arguments import checked_seed, counted, one_line, silent
 from restive.errors import AssumptionError, ProblemError, TooLargeError
 from restive.logs.calibration import Calibration, calibrate
 from restive.logs.fitted import FittedLog, fit_arms
+from restive.logs.lists import mean_index_policy
 from restive.logs.play import Worlds, play_worlds
 from restive.logs.sample import sample_of
 from restive.plan.policies.best_fixed import best_fixed
 from restive.plan.policies.round_robin import round_robin
-from restive.plan.policies.whittle import whittle
 
 __all__ = ["WAYS", "Estimate", "FitDecision", "decide", "share_of"]
 
@@ -30,6 +30,9 @@ FloatArray = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
 WAYS = ("by index", "always the same", "in turn")
+TOO_LITTLE_REST = (
+    "hardly any arm was left alone and seen again, so this log does not tell what pulls change"
+)
 WORLDS = 200
 FEWEST_WORLDS = 40  # fewer say nothing about 95%
 MOST_STEPS, LEAST_STEPS = 100, 10  # that are played
@@ -113,12 +116,17 @@ def decide(
     can_differ = num_pulls < bandit.num_arms and _can_differ(fitted)
     nothing = FitDecision(num_pulls, 0, 0, {}, None, None, None, can_differ, (), None)
     if steps < LEAST_STEPS:
-        return _because(nothing, f"{bandit.num_arms:,} arms are too many to play here")
+        return replace(nothing, why_not=f"{bandit.num_arms:,} arms are too many to play here")
     try:
-        index = whittle(bandit)
+        index = mean_index_policy(fitted, bandit)
         ways = dict(zip(WAYS, (index, best_fixed(bandit), round_robin(bandit)), strict=True))
     except (AssumptionError, TooLargeError) as error:
-        return _because(nothing, str(error))
+        return replace(nothing, why_not=str(error))
+    chosen = index.select(fitted.start)
+    best_first = chosen[np.argsort(-index.index(fitted.start)[chosen], kind="stable")]
+    nothing = replace(nothing, first=tuple(fitted.log.arms[k] for k in best_first.tolist()))
+    if not fitted.tells_of_rest:
+        return replace(nothing, why_not=TOO_LITTLE_REST)
     totals, drawn = {}, Worlds(fitted, worlds, seed)
     for at, (way, policy) in enumerate(ways.items()):
 
@@ -128,8 +136,6 @@ def decide(
         totals[way] = play_worlds(drawn, policy, fitted.start, steps, tell) / steps
     by_index, in_turn = totals["by index"], totals["in turn"]
     positive = bool((in_turn > 0).all())
-    chosen = index.select(fitted.start)
-    best_first = chosen[np.argsort(-index.index(fitted.start)[chosen], kind="stable")]
     return FitDecision(
         num_pulls=num_pulls,
         num_steps=steps,
@@ -139,7 +145,7 @@ def decide(
         share=share_of(by_index, in_turn) if positive else None,
         pulls_add=_pulls_add(drawn, by_index, steps),
         can_differ=can_differ,
-        first=tuple(fitted.log.arms[k] for k in best_first.tolist()),
+        first=nothing.first,
         calibration=_calibration(fitted),
         shows_gain=fitted.shows_gain,
     )
@@ -153,10 +159,6 @@ def _how_much(fitted: FittedLog) -> tuple[int, int]:
     if worlds >= FEWEST_WORLDS:
         return steps, worlds
     return MOST_WORK // (size * FEWEST_WORLDS), FEWEST_WORLDS
-
-
-def _because(nothing: FitDecision, why_not: str) -> FitDecision:
-    return FitDecision(**{**vars(nothing), "why_not": why_not})
 
 
 def _can_differ(fitted: FittedLog) -> bool:
@@ -186,7 +188,7 @@ def _calibration(fitted: FittedLog) -> Calibration | None:
     try:
         earlier = fit_arms(
             log, None, fitted.rewards, fitted.controlled, half,
-            passive_rewards=fitted.passive_rewards, seen=fitted.seen,
+            passive_rewards=fitted.passive_rewards, seen=fitted.seen, quick=True,
         )  # fmt: skip
     except ProblemError:  # too little was seen by then
         return None

@@ -80,6 +80,8 @@ def headline(fitted: FittedLog, found: FitDecision, units: Units) -> str:
             f"As the problem is put, it makes no difference who gets the {units.pulls}: they "
             "change nobody, and everyone counts anyway."
         )
+    if not fitted.tells_of_rest:
+        return f"This log cannot tell what {units.pulls} change."
     if found.gain is None:
         return f"What {units.pulls} by priority are worth could not be computed."
     if fitted.is_guessed and fitted.shows_harm:
@@ -124,6 +126,12 @@ def _do(fitted: FittedLog, found: FitDecision, units: Units) -> str:
             f"What to do: nothing follows from {seen} yet. If {units.pulls} change people or "
             "machines, fit again with --controlled; if only those count that are pulled, with "
             "--pay pulled."
+        )
+    if not fitted.tells_of_rest:
+        return (
+            f"What to do: learn more. Hardly any {units.arm} was left alone and seen again: leave "
+            f"some without {units.pulls} for a few {plural(units.step)}, see them again, and fit "
+            "again. Until then take turns, or begin an agent."
         )
     if found.gain is None:
         return f"What to do: restive plan on problem.toml says more ({found.why_not})."
@@ -171,10 +179,12 @@ def _as_now(fitted: FittedLog, units: Units) -> str:
 def _worth(fitted: FittedLog, found: FitDecision, units: Units) -> list[str]:
     if found.gain is None or not found.can_differ:
         return []
-    if fitted.is_guessed:
+    if fitted.is_guessed and found.pulls_add is not None:
+        add, gain = found.pulls_add, found.gain
         return [
-            f"What it is worth: this log does not tell. Where {units.pulls} change nobody, all "
-            "ways of choosing come to the same."
+            f"What it is worth: this log does not tell. By priority {units.pulls} may add "
+            f"{add.low:.3g} to {add.high:.3g} {units.reward} a {units.step} to what comes without "
+            f"any, and {gain.low:.3g} to {gain.high:.3g} to taking turns."
         ]
     index, turns = found.earned["by index"], found.earned["in turn"]
     fixed = found.earned["always the same"]

@@ -17,17 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from restive.arguments import counted, silent
 from restive.errors import ProblemError
 from restive.learn.evidence import Evidence
-from restive.learn.posterior import ArmPosterior
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior
-from restive.logs.always_seen import always_seen_law, always_seen_shape, require_moves_told
 from restive.logs.arm_table import ArmTable
 from restive.logs.counts import LogCounts, count_log
 from restive.logs.finite import INTERVAL, SharedCandidates
-from restive.logs.kind_priors import AnyArmPrior, kind_priors_of, passive_rewards_of
+from restive.logs.kind_priors import AnyArmPrior, given_priors, passive_rewards_of
 from restive.logs.kind_words import KindShape
 from restive.logs.log import Log
-from restive.logs.logit_laws import LogitLaw, logit_law
+from restive.logs.population import Population, fit_population
 from restive.problem.arm import Arm, numbers_array
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState
@@ -40,6 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FittedLog", "fit_arms", "log_rewards"]
 
+
+# arms that were left alone and seen again, and how often that was, where claims are made
+FEWEST_RESTED, LEAST_RESTED, LEAST_MOVES = 5, 0.2, 30
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -72,7 +73,7 @@ class FittedLog:
     forgetting: ForgettingAdvice | None = None
     recent: LogCounts | None = None  # what a memory still holds at the end, where arms change
     seen: str = "pulled"  # when arms are seen, as in `Arm`
-    logit_laws: tuple[LogitLaw, ...] = ()  # by kind: of two-state arms, always seen, controlled
+    population: Population | None = None  # None where all kinds have a prior that was given
 
     @property
     def shows_gain(self) -> bool:
@@ -104,6 +105,29 @@ class FittedLog:
         What choosing arms is worth is then no more than what the law takes to be likely.
         """
         return self.passive_rewards is not None and not self.shows_gain
+
+    @cached_property
+    def tells_of_rest(self) -> bool:
+        """Whether enough arms were left alone and seen again, as far as pulls change how they move.
+
+        Else what arms do by themselves, and so what pulls add, is what the law takes to be likely.
+        """
+        if not self.controlled:
+            return True
+        row, elapsed, _ = self.counts.unpacked(self.counts.cells)
+        rested = (elapsed > 1) | (row >= self.log.num_states)
+        arms = np.repeat(np.arange(self.log.num_arms), np.diff(self.counts.starts))
+        enough = max(FEWEST_RESTED, LEAST_RESTED * self.log.num_arms)
+        return bool(
+            len(np.unique(arms[rested])) >= enough
+            and self.counts.counts[rested].sum() >= LEAST_MOVES
+        )
+
+    @property
+    def draws_laws(self) -> bool:
+        """Whether arms can be drawn with the law of all of them: it is estimated, and fine."""
+        own = self.population
+        return own is not None and own.kind_priors == self.kind_priors and not own.is_rough
 
     @property
     def num_sightings(self) -> int:
@@ -141,12 +165,7 @@ class FittedLog:
         active, passive, low, high = np.empty((4, log.num_arms, size, size))
         for kind, prior in enumerate(self.kind_priors):
             own = np.flatnonzero(log.kind_of == kind)
-            if self.logit_laws:
-                for k, chances, weights in self.logit_laws[kind].chains(self.counts, own):
-                    posterior = ArmPosterior(*_matrices(chances), weights)
-                    active[k], passive[k] = posterior.mean()
-                    low[k], high[k] = (posterior.quantile(q)[0] for q in INTERVAL)
-            elif isinstance(prior, ArmPrior):
+            if isinstance(prior, ArmPrior):
                 found = self._shared[kind].summary(
                     self.counts, own, lambda share: self._progress("fitting", share)
                 )
@@ -250,12 +269,6 @@ class FittedLog:
         """
         for kind, prior in enumerate(self.kind_priors):
             own = arms[self.log.kind_of[arms] == kind]
-            if self.logit_laws:
-                for k, chances, weights in self.logit_laws[kind].chains(self.counts, own):
-                    pulled, left = _matrices(chances)
-                    ways = [pulled, left] if self.by_mode else [pulled]
-                    yield k, np.concatenate(ways, axis=1), left, weights
-                continue
             if not isinstance(prior, ArmPrior):
                 for k in own.tolist():
                     found = self._posteriors[k].particles()
@@ -266,6 +279,10 @@ class FittedLog:
                 for k, row in zip(some.tolist(), weights, strict=True):
                     yield k, *self._shared[kind].ways, row
 
+    def weights(self, kind: int, arms: IntArray) -> FloatArray:
+        """Posterior weights [arms, M] of arms of a kind that has candidates."""
+        return self._shared[kind].weights(self.counts, arms)
+
     @cached_property
     def _shared(self) -> dict[int, SharedCandidates]:
         return {
@@ -273,12 +290,6 @@ class FittedLog:
             for kind, prior in enumerate(self.kind_priors)
             if isinstance(prior, ArmPrior)
         }
-
-
-def _matrices(chances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Matrices [M, 2, 2], pulled and not, of chances [M, 4] of the better state."""
-    both = np.stack([1 - chances, chances], axis=2)
-    return both[:, :2], both[:, 2:]
 
 
 def log_rewards(log: Log, rewards: ArrayLike | None, field: str = "rewards") -> FloatArray:
@@ -303,14 +314,16 @@ def fit_arms(
     progress: Progress = silent,
     passive_rewards: ArrayLike | None = None,
     seen: str = "pulled",
+    quick: bool = False,
 ) -> FittedLog:
     """Fit the arms of a log, without the checks; arguments as in `fit_log`.
 
-    `until` is the step at which the fit ends: later sightings are not looked at.
+    `until` is the step at which the fit ends: later sightings are not looked at. With `quick` the
+    law of the arms is rough, for means alone.
     """
     always = seen == "always"
     if always:
-        require_moves_told(log, controlled)
+        _require_moves_told(log, controlled)
     counts = count_log(
         log, until=until, pulled_only=controlled and not always,
         progress=lambda s: progress("counting", s), by_mode=controlled and always,
@@ -337,44 +350,54 @@ def fit_arms(
     if passive_rewards is not None:
         unpulled = log_rewards(log, passive_rewards, "passive_rewards")
     end = log.num_steps if until is None else until
-    shapes: dict[str, KindShape] = {}
-    laws: tuple[LogitLaw, ...] = ()
     if always and counts.left_out:
         notes.append(
             f"{counts.left_out:,} moves over steps without a row are left out: arms are taken to "
             "be seen every step, and what was done with them meanwhile is not known"
         )
-    if always and prior is None:
-        pays = {"rewards": values, "passive_rewards": unpulled, "states": log.state_names}
-        kind_priors: tuple[AnyArmPrior, ...] = tuple(
-            always_seen_law(counts, np.flatnonzero(log.kind_of == kind), pays)
-            for kind in range(len(log.kinds))
-        )
-        if controlled:
-            shapes = {
-                name: always_seen_shape(counts, np.flatnonzero(log.kind_of == kind), values)
-                for kind, name in enumerate(log.kinds)
-            }
-        if controlled and log.num_states > 2:
-            notes.append(
-                f"of {log.num_states} states, chances with and without a pull are taken for "
-                "unrelated: gains of choosing come out too large"
+    given = {} if prior is None else given_priors(log, prior, values, unpulled)
+    moved = controlled
+    if given:
+        unpulled = passive_rewards_of(next(iter(given.values())))
+        moved = controlled or not all(getattr(p, "moves_alike", True) for p in given.values())
+        if always and moved and not controlled:
+            raise ProblemError(
+                "the prior is of arms that move otherwise when pulled: fit with controlled = True "
+                "(--controlled)"
             )
-    else:
-        kind_priors = kind_priors_of(
-            log, counts, prior, values, unpulled, controlled, notes, shapes, end,
+    population = None
+    if len(given) < len(log.kinds):
+        pays = {"rewards": values, "passive_rewards": unpulled, "states": log.state_names}
+        population = fit_population(
+            log, counts, pays, moved, always, end, notes, quick,
             lambda share: progress("estimating kinds", share),
         )  # fmt: skip
-    if prior is None and controlled and log.num_states == 2:
-        laws = tuple(
-            logit_law(counts, np.flatnonzero(log.kind_of == kind)) for kind in range(len(log.kinds))
-        )
-    unpulled = passive_rewards_of(kind_priors[0])
+        notes += [
+            f"prior has no kind {kind!r}: what its arms may be is estimated from the log"
+            for kind in log.kinds
+            if given and kind not in given
+        ]
+    kind_priors = [
+        given[name] if name in given else population.kind_priors[kind]  # type: ignore[union-attr]
+        for kind, name in enumerate(log.kinds)
+    ]
+    shapes = {}
+    if population is not None and not given and not quick:
+        shapes = dict(zip(log.kinds, population.shapes(), strict=True))
     notes += _doubts(values, unpulled, controlled)
     fitted = _summarised(
-        log, counts, kind_priors, values, unpulled, controlled, end, notes, progress
+        log, counts, kind_priors, values, unpulled, controlled, always, end, notes, progress
     )
-    return replace(fitted, kind_shapes=shapes, seen=seen, logit_laws=laws)
+    return replace(fitted, kind_shapes=shapes, seen=seen, population=population)
+
+
+def _require_moves_told(log: Log, controlled: bool) -> None:
+    """Raise where pulls change how arms move and the log does not say who was pulled."""
+    if controlled and not log.has_pulled:
+        raise ProblemError(
+            "arms that are always seen move by one chain when pulled and by another when not, and "
+            "the log does not say who was pulled: name its column with --pulled COLUMN (pulled=)"
+        )
 
 
 def _never_seen(log: Log, counts: LogCounts) -> list[str]:
@@ -406,15 +429,20 @@ def _doubts(rewards: FloatArray, unpulled: FloatArray | None, controlled: bool) 
 
 def _summarised(
     log: Log, counts: LogCounts, kind_priors: Sequence[Any], rewards: FloatArray,
-    unpulled: FloatArray | None, controlled: bool, end: int, notes: list[str], progress: Progress,
+    unpulled: FloatArray | None, controlled: bool, always: bool, end: int, notes: list[str],
+    progress: Progress,
 ) -> FittedLog:  # fmt: skip
     seen = counts.last_step >= 0
     if not seen.all():
         notes.append(f"{counted(int((~seen).sum()), 'arm')} not seen before {log.label(end)}")
-    start = BeliefState(
-        np.where(seen, counts.last_state, log.num_states - 1),
-        np.where(seen, end - counts.last_step, end + 1),
-    )
+    elapsed = np.where(seen, end - counts.last_step, end + 1)
+    if always and (elapsed > 1).any():
+        notes.append(
+            f"{counted(int((elapsed > 1).sum()), 'arm')} without a row in the last step: taken to "
+            "be as they were seen last"
+        )
+        elapsed[:] = 1
+    start = BeliefState(np.where(seen, counts.last_state, log.num_states - 1), elapsed)
     posteriors: tuple[Any, ...] = ()
     if not all(isinstance(prior, ArmPrior) for prior in kind_priors):
         posteriors = tuple(_posteriors(log, counts, kind_priors, progress))

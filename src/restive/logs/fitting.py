@@ -9,7 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from restive.arguments import checked_path, checked_seed, checked_text, shown, silent
@@ -25,7 +24,6 @@ from restive.logs.fitted import FittedLog, fit_arms
 from restive.logs.forgetting import advised_forgetting
 from restive.logs.forgetting_words import length_in_words
 from restive.logs.held_out import held_out
-from restive.logs.kind_laws import Seen, points_law
 from restive.logs.kind_priors import AnyArmPrior
 from restive.logs.log import Log
 from restive.logs.page import fit_page
@@ -38,6 +36,11 @@ __all__ = ["fit_log", "refuse_unlike_pulls", "require_seen", "write_decision", "
 
 Progress = Callable[[str, float], None]
 
+PLAN_ALONE = """\
+# For `restive plan` alone: each arm is what it is on average, as if that were known. Lists come
+# from prior.json, which has what else each arm may be: restive pick FOLDER, or restive live.
+
+"""
 FORGET = "run an agent that forgets: how long to remember is said beside the checks"
 
 
@@ -146,28 +149,16 @@ def _remembering(fitted: FittedLog, forget_after: float | None) -> FittedLog:
 
 def _forgetful(fitted: FittedLog, progress: Progress) -> FittedLog:
     """Return a fit with which an agent can forget: on points, where kinds had Dirichlet laws."""
-    log, laws, notes = fitted.log, dict[str, AnyArmPrior](), list(fitted.notes)
-    pays = {
-        "rewards": fitted.rewards,
-        "passive_rewards": fitted.passive_rewards,
-        "states": log.state_names,
-    }
-    for kind, (name, law) in enumerate(zip(log.kinds, fitted.kind_priors, strict=True)):
-        laws[name] = law
-        if not isinstance(law, DirichletArmPrior) or law.always_seen:
-            continue
-        seen = Seen.of(log, fitted.counts, log.num_steps, fitted.controlled)
-        points = points_law(seen, np.flatnonzero(log.kind_of == kind), pays)
-        if points is None:
-            return fitted
-        laws[name] = points
-        notes = [note for note in notes if not note.startswith(f"kind {name!r}: ")]
-        notes.append(
-            f"kind {name!r}: weights of {len(points.candidates):,} points, since its arms change "
-            "and an agent cannot forget under a Dirichlet law"
-        )
-    if all(laws[name] is law for name, law in zip(log.kinds, fitted.kind_priors, strict=True)):
+    log, own = fitted.log, fitted.population
+    rough = [isinstance(law, DirichletArmPrior) for law in fitted.kind_priors]
+    if own is None or fitted.seen == "always" or not any(rough):
         return fitted
+    laws = dict(zip(log.kinds, own.points, strict=True))
+    notes = (
+        *fitted.notes,
+        "kinds have weights of points, since their arms change and an agent cannot forget under a "
+        "Dirichlet law",
+    )
     again = fit_arms(
         log, laws, fitted.rewards, fitted.controlled, progress=progress,
         passive_rewards=fitted.passive_rewards, seen=fitted.seen,
@@ -175,7 +166,7 @@ def _forgetful(fitted: FittedLog, progress: Progress) -> FittedLog:
     advice = advised_forgetting(again, partial(progress, "remembering"))
     if advice is None or advice.forget_after is None:
         return replace(fitted, forgetting=advice)  # a change is one under any law
-    return replace(again, forgetting=advice, notes=tuple(notes), kind_shapes=fitted.kind_shapes)
+    return replace(again, forgetting=advice, notes=notes, kind_shapes=fitted.kind_shapes)
 
 
 def require_seen(prior: Any, seen: Any) -> None:
@@ -188,11 +179,6 @@ def require_seen(prior: Any, seen: Any) -> None:
             raise ProblemError(
                 f"the prior is of arms with seen = {of!r} and the log is fitted with seen = "
                 f"{seen!r}: pass seen={of!r} (--seen {of}), or another prior"
-            )
-        if seen == "always" and own is not None and not isinstance(like, DirichletArmPrior):
-            raise ProblemError(
-                "arms that are always seen are fitted with Dirichlet laws: leave the prior out, or "
-                'pass a DirichletArmPrior with seen="always"'
             )
 
 
@@ -255,7 +241,7 @@ def write_decision(
     """Write the files of a fit that was decided on; see `write_fit`."""
     into = checked_path(folder, "folder")
     texts = {
-        "problem.toml": problem_to_toml(fitted.problem(decision.num_pulls)),
+        "problem.toml": PLAN_ALONE + problem_to_toml(fitted.problem(decision.num_pulls)),
         "fit.html": fit_page(fitted, title, decision, units),
         "summary.html": summary_page(fitted, decision, units, title),
     }
@@ -268,6 +254,6 @@ def write_decision(
     for name, text in texts.items():
         with replacing(paths[name]) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    write_prior(fitted, paths["prior.json"])
+    write_prior(fitted, paths["prior.json"], decision.num_pulls)
     fitted.arms.to_csv(paths["arms.csv"], fitted.log.states)
     return list(paths.values())

@@ -86,7 +86,7 @@ def held_out(
     try:
         fitted = fit_arms(
             log, prior, rewards, controlled, split,  # type: ignore[arg-type]
-            lambda what, share: progress(share), seen=seen,
+            lambda what, share: progress(share), seen=seen, quick=True,
         )  # fmt: skip
     except ProblemError:
         return None

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restive.arguments import counted
-from restive.learn.kinds import KindEstimate
 from restive.learn.priors.finite import ArmPrior
 from restive.logs.finite import stacked
 from restive.problem.chains import limiting_laws
 
-__all__ = ["GAIN", "MUCH", "KindShape", "candidate_values", "kind_shape"]
+__all__ = ["GAIN", "MUCH", "KindShape", "candidate_values"]
 
 FloatArray = NDArray[np.float64]
 
@@ -74,12 +73,6 @@ class KindShape(NamedTuple):
             (what, mean, *own)
             for what, mean, own in zip(self.what, self.means.tolist(), ends, strict=True)
         ]
-
-
-def kind_shape(base: ArmPrior, found: KindEstimate) -> KindShape:
-    """Name the means and intervals that were estimated of `candidate_values`."""
-    what, _, num_sorts = candidate_values(base)
-    return KindShape(what, found.means, found.intervals, num_sorts, found.num_arms)
 
 
 def candidate_values(base: ArmPrior) -> tuple[tuple[str, ...], FloatArray, int]:

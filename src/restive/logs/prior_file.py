@@ -2,8 +2,8 @@
 
 A JSON file::
 
-    {"format": "restive prior 1", "states": ["bad", "good"], "rewards": [0.0, 1.0],
-     "log": {"sightings": 5123, "span": "2026-01-01 to 2026-06-30"},
+    {"format": "restive prior 2", "states": ["bad", "good"], "rewards": [0.0, 1.0],
+     "pulls": 5, "log": {"sightings": 5123, "span": "2026-01-01 to 2026-06-30"},
      "kinds": [{"name": "north", "candidates": [[[0.9, 0.1], [0.2, 0.8]], ...], "weights": [...]}],
      "arms": [{"name": "A17", "kind": 0, "last_state": 1, "elapsed": 3,
                "evidence": [[last state, elapsed, next state, count], ...]}]}
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from os import PathLike
@@ -35,6 +35,7 @@ from restive.arguments import counted
 from restive.errors import ProblemError, RestiveError
 from restive.files import replacing
 from restive.learn.evidence import Evidence
+from restive.learn.law import Law, Points
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior
 from restive.learn.priors.independent import IndependentPrior
@@ -42,13 +43,14 @@ from restive.logs.counts import LogCounts
 from restive.logs.finite import SharedCandidates
 from restive.logs.fitted import FittedLog
 from restive.logs.log import names_or_none
+from restive.logs.population import Population
 from restive.problem.arm import Arm
 from restive.problem.beliefs import BeliefState
 from restive.problem.toml_text import read_text
 
 __all__ = ["PriorFile", "counts_of_arms", "evidence_of_rows", "load_prior", "write_prior"]
 
-FORMAT = "restive prior 1"
+FORMAT = "restive prior 2"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +68,9 @@ class PriorFile:
     counts: LogCounts
     log: dict[str, Any]
     forget_after: float | None = None  # what to give a learner, where the log's arms change
+    pulls: int = 1  # in each step, as the fit was asked for
+    law: Law | None = None  # of all arms, where it was estimated
+    traits: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of kinds, in the law
 
     def __repr__(self) -> str:
         arms, kinds = counted(len(self.names), "arm"), counted(len(self.kinds), "kind")
@@ -116,15 +121,18 @@ class PriorFile:
         return IndependentPrior([found[k] for k in range(len(self.names))])
 
 
-def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
+def write_prior(fitted: FittedLog, path: str | PathLike[str], num_pulls: int | None = None) -> None:
     """Write the prior of a fitted log, arm by arm: the file of many arms is never held whole."""
     head = {
         "format": FORMAT,
         "states": list(fitted.log.states),
         "rewards": fitted.rewards.tolist(),
+        "pulls": fitted.usual_pulls if num_pulls is None else num_pulls,
         "log": {"sightings": fitted.log.num_sightings, "span": fitted.log.span},
         "kinds": _kinds_data(fitted),
     }
+    if fitted.population is not None:
+        head["law"] = _law_data(fitted.population, fitted.log.kinds)
     if fitted.passive_rewards is not None:
         head["passive_rewards"] = fitted.passive_rewards.tolist()
     if fitted.forgetting is not None and fitted.forgetting.forget_after is not None:
@@ -151,6 +159,24 @@ def write_prior(fitted: FittedLog, path: str | PathLike[str]) -> None:
                 arm["unpulled"] = columns[own][unpulled[own]].tolist()
             file.write((",\n" if k else "") + json.dumps(arm, ensure_ascii=False))
         file.write("\n]}\n")
+
+
+def _law_data(population: Population, kinds: Sequence[str]) -> dict[str, Any]:
+    law = population.law
+    return {
+        "theta": law.shared.theta.tolist(),
+        "log_base": law.shared.log_base.tolist(),
+        "base": law.shared.base.tolist(),
+        "start": None if law.share is None else law.share.tolist(),
+        "draws": law.draws.tolist(),
+        "traits": dict(zip(kinds, population.traits.tolist(), strict=True)),
+    }
+
+
+def _law_of(data: dict[str, Any]) -> Law:
+    points = Points(*(np.array(data[name]) for name in ("theta", "log_base", "base")))
+    share = None if data["start"] is None else np.array(data["start"])
+    return Law(points, points, share, np.array(data["draws"]))
 
 
 def _kinds_data(fitted: FittedLog) -> list[dict[str, Any]]:
@@ -196,7 +222,10 @@ def load_prior(path: str | PathLike[str]) -> PriorFile:
     except json.JSONDecodeError as error:
         raise ProblemError(f"{path}: is not JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ProblemError(f"{path}: is not a prior that `restive fit` wrote (format {FORMAT!r})")
+        raise ProblemError(
+            f"{path}: is not a prior that `restive fit` wrote (format {FORMAT!r}), or one of an "
+            "older version: run fit again"
+        )
     try:
         return _read(data)
     except ProblemError as error:
@@ -233,6 +262,9 @@ def _read(data: dict[str, Any]) -> PriorFile:
         counts_of_arms(arms, len(states), start),
         data.get("log", {}),
         _memory(data.get("forget_after")),
+        int(data["pulls"]),
+        _law_of(data["law"]) if "law" in data else None,
+        {str(kind): tuple(row) for kind, row in data.get("law", {}).get("traits", {}).items()},
     )
 
 

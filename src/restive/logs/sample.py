@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,6 @@ FloatArray = NDArray[np.float64]
 MOST_SIGHTINGS = 30_000
 MOST_SAMPLED_ARMS = 1_000
 LEVELS = 20_001  # of means of states
-MOST_LAWS, FEW_ARMS = 20, 300  # drawn for as many arms; fewer for more
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,38 +122,25 @@ def sample_of(log: Log, controlled: bool = False, seen: str = "pulled") -> Sampl
 def drawn_arms(
     fitted: FittedLog, sample: Sample, replicates: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Matrices [replicates, K', S, S] of the sample's arms, drawn from their posteriors."""
-    size = sample.log.num_states
+    """Matrices [replicates, K', S, S] of the sample's arms, drawn from their posteriors.
+
+    Each replicate has another law of all arms, as far as that is known.
+    """
+    size, population = sample.log.num_states, fitted.population
     active = np.empty((replicates, sample.num_arms, size, size))
     passive = np.empty_like(active)
+    if fitted.draws_laws:
+        assert population is not None
+        seed = int(rng.integers(1 << 32))
+        for i, (pulled, alone) in enumerate(population.drawn(sample.arms, replicates, seed)):
+            active[i], passive[i] = pulled, alone
+        return active, passive
     lots = rng.random((sample.num_arms, replicates))
     place_of = {k: place for place, k in enumerate(sample.arms.tolist())}
-    laws = _laws_that_may_be(fitted, sample.num_arms, rng)
-    for number, one in enumerate(laws):
-        mine = slice(number, None, len(laws))
-        for k, candidates, passive_candidates, weights in one.supports(sample.arms):
-            place = place_of[k]
-            sums = np.cumsum(weights)
-            chosen = np.searchsorted(sums / sums[-1], lots[place, mine], side="right")
-            active[mine, place] = candidates[chosen, :size]
-            passive[mine, place] = passive_candidates[chosen]
+    for k, candidates, passive_candidates, weights in fitted.supports(sample.arms):
+        sums = np.cumsum(weights)
+        place = place_of[k]
+        chosen = np.searchsorted(sums / sums[-1], lots[place], side="right")
+        active[:, place] = candidates[chosen, :size]
+        passive[:, place] = passive_candidates[chosen]
     return active, passive
-
-
-def _laws_that_may_be(
-    fitted: FittedLog, num_arms: int, rng: np.random.Generator
-) -> list[FittedLog]:
-    """Return the fit with laws of kinds as they may be: of few arms they are not known well."""
-    count = min(MOST_LAWS, MOST_LAWS * FEW_ARMS // max(num_arms, 1))
-    if not fitted.logit_laws or count < 2:
-        return [fitted]
-    normals = rng.standard_normal((count, len(fitted.logit_laws), 4))
-    return [
-        replace(
-            fitted,
-            logit_laws=tuple(
-                law.redrawn(own) for law, own in zip(fitted.logit_laws, some, strict=True)
-            ),
-        )
-        for some in normals
-    ]

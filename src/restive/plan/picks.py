@@ -17,6 +17,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from restive.arguments import MOST, checked_path, counted, suggestion
 from restive.errors import ProblemError, RestiveError
@@ -27,7 +28,7 @@ from restive.problem.arm import Arm
 from restive.problem.bandit import RestlessBandit
 from restive.problem.beliefs import BeliefState, beliefs_at
 
-__all__ = ["PICK_COLUMNS", "Pick", "pick_arms", "read_sightings", "write_picks"]
+__all__ = ["PICK_COLUMNS", "Pick", "pick_arms", "pick_of", "read_sightings", "write_picks"]
 
 
 COLUMNS = {"arm": "arm", "state": "last_state", "ago": "elapsed"}  # and as a fit writes them
@@ -102,9 +103,18 @@ def _cell(value: Any) -> Any:
 
 
 def _pick(place: int, k: int, arm: Arm, state: BeliefState, index: float | None) -> Pick:
+    last, ago = state.last_state[k : k + 1], state.elapsed[k : k + 1]
+    belief = beliefs_at(arm.active[None], arm.passive[None], last, ago)
+    chances = np.eye(arm.num_states)[last[0]] if arm.always_seen else belief[0, 0]
+    return pick_of(place, k, arm, state, index, chances, arm.name)
+
+
+def pick_of(
+    place: int, k: int, arm: Arm, state: BeliefState, index: float | None,
+    chances: NDArray[np.float64], name: str | None,
+) -> Pick:  # fmt: skip
+    """Say what speaks for arm k, which is like `arm` and now in each state by `chances` [S]."""
     last, ago = int(state.last_state[k]), int(state.elapsed[k])
-    belief = beliefs_at(arm.active[None], arm.passive[None], np.array([last]), np.array([ago]))
-    chances = np.eye(arm.num_states)[last] if arm.always_seen else belief[0, 0]
     expected = fsum(chances * arm.rewards)
     seen = ago < LONG_AGO
     best = int(np.argmax(arm.rewards))
@@ -121,7 +131,7 @@ def _pick(place: int, k: int, arm: Arm, state: BeliefState, index: float | None)
     return Pick(
         place=place,
         arm=k,
-        name=arm.name,
+        name=name,
         last_state=_state(arm, last) if seen else None,
         ago=ago if seen else None,
         expected_reward=expected,

@@ -34,7 +34,6 @@ __all__ = [
     "add_posteriors",
     "extrapolate",
     "improve_law",
-    "improve_tilted",
     "write_likelihoods",
     "write_log_chances",
 ]
@@ -42,7 +41,6 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MOST_NEWTON = 100
 MOST_GROWTH = 200.0  # of the logarithm of a weight, when steps are extrapolated
 
 
@@ -168,48 +166,6 @@ def improve_law(
         else:
             better[m] = 0.0
     return density, growth
-
-
-@hot_kernel
-def improve_tilted(
-    law: FloatArray, sums: FloatArray, flat: FloatArray, tilt: FloatArray, better: FloatArray
-) -> float:
-    """Write the law that a step of EM finds where sum_m tilt[m] w[m] is to be large too.
-
-    It is N[m] / (v - tilt[m]), with the v at which it sums to one: Newton's method, between bounds.
-    Returns the tilt of `law`, and the log density of the prior (see `improve_law`).
-    """
-    total, most, value = 0.0, -inf, 0.0
-    for m in range(len(law)):
-        better[m] = law[m] * sums[m] + flat[m]
-        total += better[m]
-        if law[m] > 0.0:
-            most = max(most, tilt[m])
-            value += tilt[m] * law[m] + flat[m] * logarithm(law[m])
-    low, high = most, most + total
-    v = high
-    for _ in range(MOST_NEWTON):
-        mass, slope = 0.0, 0.0
-        for m in range(len(law)):
-            if better[m] > 0.0:
-                share = better[m] / (v - tilt[m])
-                mass += share
-                slope += share / (v - tilt[m])
-        if mass > 1.0:
-            low = v
-        else:
-            high = v
-        ahead = v + (mass - 1.0) / slope
-        if abs(ahead - v) < 1e-12 * total:
-            break
-        v = ahead if low < ahead < high else 0.5 * (low + high)
-    mass = 0.0
-    for m in range(len(law)):
-        better[m] = better[m] / (v - tilt[m]) if better[m] > 0.0 else 0.0
-        mass += better[m]
-    for m in range(len(law)):
-        better[m] /= mass
-    return value
 
 
 @hot_kernel

@@ -13,7 +13,6 @@ from restive.kernels.jit.compiler import inlined, kernel, place
 
 __all__ = [
     "add_log_likelihoods",
-    "mean_posterior",
     "normalise_posteriors",
     "summarise_posteriors",
 ]
@@ -35,20 +34,6 @@ def add_log_likelihoods(
             count = float(counts[i])
             for m in range(len(chances)):
                 out[k, m] += count * chances[m]
-
-
-@kernel
-def mean_posterior(likelihoods: FloatArray, weights: FloatArray) -> FloatArray:
-    """Mean over arms of their posteriors [M], for likelihoods [K, M] and a common prior [M]."""
-    num_arms, size = likelihoods.shape
-    sums = np.zeros(size)
-    for k in range(num_arms):
-        total = 0.0
-        for m in range(size):
-            total += likelihoods[k, m] * weights[m]
-        for m in range(size):
-            sums[m] += likelihoods[k, m] / total
-    return np.asarray(sums * weights / num_arms)
 
 
 @kernel
