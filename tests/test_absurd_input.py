@@ -146,6 +146,29 @@ def test_what_is_no_such_thing_or_far_too_large(call):
         call()
 
 
+SLIP = 10**12
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: rs.grid_prior([0.1], num_arms=SLIP), "num_arms must be .* got 1000000000000"),
+        (lambda: rs.RestlessBandit(range(SLIP), 1), "number of arms must be .* got 1000000000000"),
+        (lambda: rs.RestlessBandit([CHANNEL], SLIP), "number of arms, 1, got 1000000000000"),
+        (lambda: rs.RestlessBandit([CHANNEL], 10**5000), "arms, 1, got a very large number"),
+        (lambda: rs.TSDE(PRIOR, 1, horizon=10**5000), "horizon .* got a very large number"),
+        (
+            lambda: rs.bayesian_regret(PRIOR, 1, horizon=10, replications=10**14),
+            "results of 100,000,000,000,000 replications of 3 arms, recorded .* would take",
+        ),
+    ],
+)
+def test_a_slip_in_a_number_is_named_before_anything_is_tried(call, named, monkeypatch):
+    monkeypatch.setattr("restive.measure.regret.tell_if_long", None)  # which tries out how long
+    with pytest.raises(rs.RestiveError, match=named):
+        call()
+
+
 def test_very_large_weights_are_weights():
     assert rs.ArmPrior([CHANNEL, rs.gilbert_elliott(0.9, 0.9)], [1e308] * 2).weights.tolist() == [
         0.5,

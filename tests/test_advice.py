@@ -144,7 +144,8 @@ class LastFirst:
 def test_more_states_solve_a_policy_that_cannot_be_simulated():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.6)] * 3, 1)
     with pytest.raises(
-        rs.errors.TooLargeError, match=r"more than 5 joint states; raise max_states; only"
+        rs.errors.TooLargeError,
+        match=r"more than 5 joint states of 3 arms.*; raise max_states; only",
     ):
         rs.evaluate(bandit, LastFirst(bandit), max_states=5)
     assert rs.evaluate(bandit, LastFirst(bandit), max_states=5000).stderr == 0

@@ -65,7 +65,7 @@ def test_durations_are_in_a_unit_that_fits(seconds, words):
     ],
 )
 def test_sizes_are_in_a_unit_that_fits(count, words):
-    assert tables.size(count) == words
+    assert arguments.bytes_in_words(count) == words
 
 
 ROWS = [["whittle", "1.119088", "99.18%"], ["a policy of a long name", "1234567.654321", "100.00%"]]

@@ -232,14 +232,17 @@ def test_with_many_arms_fewer_joint_states_are_solved_unless_one_asks_for_more(m
     arms = [rs.gilbert_elliott(0.4, 0.5, [0, 1 + k]) for k in range(12)]
     bandit = rs.RestlessBandit(arms, num_pulls=8)
     refused = {
-        500: "256 joint states, each .* as 3 of",
-        700: "more than 278 joint states of 12 arms",
+        500: "256 joint states, of 6.1 KiB and 3,072 products each; raise max_states to 644 or",
+        700: "more than 278 joint states of 12 arms, which take 1.7 MiB; raise max_states",
     }
     for max_states, words in refused.items():
-        with pytest.raises(rs.errors.TooLargeError, match=f"{words}.*; raise max_states; only"):
+        with pytest.raises(rs.errors.TooLargeError, match=f"{words}.*; only"):
             rs.evaluate(bandit, FixedFirst(bandit), max_states=max_states)
     found = rs.evaluate(bandit, FixedFirst(bandit))
     alone = rs.evaluate(bandit, rs.policies.index_policy(bandit, lambda arm: [[1.0], [1.0]]))
+    assert found.why_simulated == ""
+    simulated = rs.evaluate(bandit, "whittle", max_states=500, replications=2, steps=20)
+    assert simulated.why_simulated.startswith("one step of 12 arms can end in 256 joint states, of")
     assert found.average_reward == pytest.approx(alone.average_reward, abs=1e-9)
     assert (found.method, found.stderr) == ("exact: joint chain", 0)
 

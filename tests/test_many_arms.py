@@ -49,9 +49,7 @@ def outcomes(num_arms, num_pulls):
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
 
-@pytest.mark.parametrize(
-    ("num_arms", "num_pulls"), [(1_000, 10), (1_000, 100), (20_000, 200), (100_000, 10)]
-)
+@pytest.mark.parametrize(("num_arms", "num_pulls"), [(1_000, 100), (20_000, 2_000), (100_000, 10)])
 def test_many_arms_are_answered_below_four_gibibytes(num_arms, num_pulls):
     found = outcomes(num_arms, num_pulls)
     assert list(found) == ["evaluate", "frequentist", "bayesian", "compare"]
@@ -60,8 +58,41 @@ def test_many_arms_are_answered_below_four_gibibytes(num_arms, num_pulls):
 
 
 def test_a_million_arms_are_answered_or_refused_in_a_sentence():
-    for words in outcomes(1_000_000, 10).values():
+    for words in outcomes(1_000_000, 100_000).values():
         assert not words.startswith("refused") or "GiB" in words
+
+
+def command(tmp_path, num_arms, *words):
+    """Run a command on arms of 50 kinds, a tenth of them pulled, below 4 GiB."""
+    levels = np.random.default_rng(1).uniform(0.05, 0.95, (50, 2)).tolist()
+    arms = [f"[[arm]]\np01 = {a}\np11 = {b}\ncount = {num_arms // 50}" for a, b in levels]
+    text = "\n".join([f"num_pulls = {num_arms // 10}", *arms])
+    (tmp_path / "many.toml").write_text(text)
+    limited = 'ulimit -v 4194304 && exec "$0" -m restive "$@"'
+    return subprocess.run(
+        ["sh", "-c", limited, sys.executable, *words],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_command_line_plans_many_arms(tmp_path):
+    done = command(tmp_path, 20_000, "plan", "many.toml")
+    assert done.returncode == 0, done.stderr
+    assert "J was simulated, with the standard error ±: one step of 2,000 pulls" in done.stdout
+
+
+@pytest.mark.parametrize(("num_arms", "learners"), [(20_000, "tsde,ucb1"), (1_000_000, "tsde")])
+def test_the_command_line_compares_on_many_arms_or_says_what_they_take(
+    tmp_path, num_arms, learners
+):
+    small = ["--horizon", "100", "--replications", "2", "--out", "out"]
+    done = command(tmp_path, num_arms, "compare", "many.toml", "--learners", learners, *small)
+    if num_arms == 20_000:
+        assert done.returncode == 0, done.stderr
+        return
+    assert done.returncode == 2
+    assert "1,000,000 arms would take" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_long_runs_take_is_said_before_they_begin(monkeypatch, capsys):
@@ -78,14 +109,14 @@ def test_what_long_runs_take_is_said_before_they_begin(monkeypatch, capsys):
     said = capsys.readouterr().err
     assert said.startswith("restive: 4 replications of 60 steps of 3 arms with tsde take about ")
     assert "on 2 processors and " in said
-    assert said.endswith("GiB; fewer replications or a shorter horizon take less\n")
+    assert said.endswith("iB; fewer replications or a shorter horizon take less\n")
     assert (told.samples == quiet.samples).all()
 
 
 def test_a_refusal_of_memory_says_how_much_there_is():
     assert 0 < memory_left() <= 1 << 36
     with pytest.raises(
-        rs.errors.TooLargeError, match=r"^it would take 4,096 GiB, and there are .*; "
+        rs.errors.TooLargeError, match=r"^it would take 4.0 TiB, and there are .*; "
     ):
         require_memory(1 << 42, "it", "take less")
 

@@ -187,7 +187,7 @@ def test_a_refusal_names_the_max_states_that_is_enough(monkeypatch, num_arms, nu
 
 def test_what_would_not_fit_is_not_begun():
     bandit = rs.RestlessBandit([rs.gilbert_elliott(0.3, 0.7)] * 8, 3)
-    with pytest.raises(rs.errors.TooLargeError, match=r"they would take 585,697 GiB, and there"):
+    with pytest.raises(rs.errors.TooLargeError, match=r"they would take 572.0 TiB, and there"):
         rs.optimal(bandit, max_states=10**15)
 
 

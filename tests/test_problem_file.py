@@ -299,9 +299,9 @@ def test_a_name_that_is_no_text_is_refused():
 
 
 def test_a_slip_in_count_does_not_fill_the_memory():
-    assert "more than 10,000,000 arms in all" in refusal(CHANNEL + "count = 1_000_000_000_000")
+    assert "at most 10,000,000, got 1000000000000" in refusal(CHANNEL + "count = 1_000_000_000_000")
     twice = CHANNEL + "count = 9_000_000\n[[arm]]\np01 = 0.3\np11 = 0.7\ncount = 9_000_000\n"
-    assert "more than 10,000,000 arms in all" in refusal(twice)
+    assert "at most 10,000,000, got 18000000" in refusal(twice)
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_the_estimate_of_disk_is_what_is_used(study, tmp_path):
 
     run(frequentist(), tmp_path / "out")
     case = frequentist().cases[0]
-    found = estimate(case, 30)
+    found = estimate(case, 30, 2)
     used = sum(
         len(contents)
         for name, contents in chunk_bytes(tmp_path / "out").items()

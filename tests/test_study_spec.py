@@ -581,7 +581,7 @@ MISTAKES = [
     ("p01 = 0.2", "p01 = nan", "problem.arm[0] (line 12)", "p01"),
     ("p01 = 0.2", "p1 = 0.2", "problem.arm[0] (line 12): unknown key 'p1'", "did you mean"),
     ("count = 2", "count = true", "problem.arm[1] (line 15)", "count must be a whole number"),
-    ("count = 2", f"count = {10**12}", "problem", "10,000,000 arms"),
+    ("count = 2", f"count = {10**12}", "problem", "10,000,000, got 1000000000001"),
     ("levels = [0.2, 0.5, 0.8]", "levels = []", "prior", "levels must be"),
     (
         "levels = [0.2, 0.5, 0.8]",

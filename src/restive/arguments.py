@@ -16,6 +16,8 @@ from typing import Any
 from restive.errors import ProblemError, TooLargeError
 
 __all__ = [
+    "MOST_ARMS",
+    "bytes_in_words",
     "checked_count",
     "checked_elapsed",
     "checked_path",
@@ -25,7 +27,6 @@ __all__ = [
     "counted",
     "drawn_seed",
     "duration",
-    "in_gibibytes",
     "known_name",
     "memory_left",
     "one_line",
@@ -38,6 +39,7 @@ __all__ = [
 
 MOST = 10**15  # steps, ages, replications: times and places are 64-bit numbers
 MOST_ELAPSED = 10**7
+MOST_ARMS = 10**7  # a number of arms is one typing slip away from filling the memory
 MOST_BYTES = 1 << 36  # of the arrays of one call, whatever the machine
 LONGEST_LINE = 100  # letters of a repr
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
@@ -90,7 +92,7 @@ def checked_count(value: Any, what: str, least: int = 1, most: int = MOST) -> in
     if number < least:
         raise ProblemError(f"{what} must be at least {least}, got {value}")
     if number > most:
-        raise ProblemError(f"{what} must be at most {most:,}, got {value!s:.60}")
+        raise ProblemError(f"{what} must be at most {most:,}, got {shown(number)}")
     return number
 
 
@@ -99,7 +101,8 @@ def require_memory(size: float, what: str, advice: str) -> None:
     most = memory_left()
     if size > most:
         raise TooLargeError(
-            f"{what} would take {in_gibibytes(size)}, and there are {in_gibibytes(most)}; {advice}"
+            f"{what} would take {bytes_in_words(size)}, and there are {bytes_in_words(most)}; "
+            f"{advice}"
         )
 
 
@@ -126,10 +129,13 @@ def duration(seconds: float) -> str:
     return written.format(seconds / unit)
 
 
-def in_gibibytes(size: float) -> str:
-    """Write a number of bytes that may be huge."""
-    gibibytes = size / 2**30
-    return f"{gibibytes:.1f} GiB" if gibibytes < 16 else f"{count_in_words(log10(gibibytes))} GiB"
+def bytes_in_words(size: float) -> str:
+    """Return a number of bytes for a person: "12.0 KiB", "185.5 GiB"."""
+    for name in ("B", "KiB", "MiB", "GiB"):
+        if size < 1000:
+            return f"{size:,.0f} {name}" if name == "B" else f"{size:,.1f} {name}"
+        size /= 1024
+    return f"{size:,.1f} TiB" if size < MOST else f"about 10^{log10(size):.0f} TiB"
 
 
 def checked_elapsed(max_elapsed: Any) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from restive.arguments import duration
+from restive.arguments import bytes_in_words, counted, duration, require_memory
 from restive.cli.completion import complete_instances, complete_learners, complete_mappings
 from restive.cli.progress import spinner
 from restive.cli.study import (
@@ -105,7 +105,7 @@ def compare(
     folder = _own_folder(study) if out is None else out
     if scheduler is None and not folder.exists():
         with spinner("estimating how long this takes"):
-            long = _how_long(study, workers)
+            long = _what_it_takes(study, workers)
         if long:
             tell(long)
     ledger = run_shown(study, folder, where)
@@ -118,15 +118,26 @@ def compare(
     print(f"the report: {page}")
 
 
-def _how_long(study: Study, workers: int | None) -> str:
-    """Say what a long run takes, and which flags make it shorter; a short one is not tried out."""
+def _what_it_takes(study: Study, workers: int | None) -> str:
+    """Say what a long run takes, and which flags take less; a short one is not tried out.
+
+    What would not fit into the memory is refused.
+    """
     from restive.learn.learners import describe
-    from restive.studies.timing import seconds_per_step
+    from restive.studies.timing import memory_bytes, seconds_per_step
+    from restive.studies.work import result_bytes
     from restive.threads import available_threads
 
+    processors = workers or available_threads()
+    memory = max(memory_bytes(case, study.replications, processors) for case in study.cases)
+    require_memory(
+        memory,
+        f"a comparison on {counted(max(case.settings.num_arms for case in study.cases), 'arm')}",
+        "pass --workers 1 or a shorter --horizon",
+    )
     if sum(case.settings.horizon for case in study.cases) * study.replications < MANY_STEPS:
         return ""
-    spent, processors = dict[str, float](), workers or available_threads()  # by learner
+    spent = dict[str, float]()  # by learner
     for case in study.cases:
         step = seconds_per_step(case.settings, with_oracle=True, most_steps=TRIAL_STEPS)
         if 2 * TRIAL_STEPS * step < TRIAL_SECONDS:  # later steps may take less: episodes are longer
@@ -139,9 +150,11 @@ def _how_long(study: Study, workers: int | None) -> str:
         return ""
     slowest = max(spent, key=lambda name: spent[name])
     alone = f", of which {slowest} takes {duration(spent[slowest])}" if len(spent) > 1 else ""
+    disk = sum(result_bytes(case) * study.replications for case in study.cases)
     return (
-        f"this takes about {duration(sum(spent.values()))}{alone}; fewer --replications, a shorter "
-        "--horizon and fewer --learners make it shorter"
+        f"this takes about {duration(sum(spent.values()))}{alone}, at most "
+        f"{bytes_in_words(memory)} of memory and {bytes_in_words(disk)} on disk; fewer "
+        "--replications, a shorter --horizon and fewer --learners take less"
     )
 
 

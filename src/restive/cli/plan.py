@@ -222,6 +222,8 @@ def _notes(found: Plan) -> list[str]:
         notes.append(_seeing(found.seeing, found.relaxation_bound))
     if found.discount < 1:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
+    if found.simulated:
+        notes.append(f"J was simulated, with the standard error ±: {found.simulated}")
     notes += [f"{policy.policy}: {policy.note}" for policy in found.policies if policy.note]
     notes = [_with_flags(note) for note in notes]
     # plan knows the arms; who has to learn them first. What is always seen is no rare look

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from restive.arguments import duration
+from restive.arguments import bytes_in_words, duration
 from restive.cli.completion import complete_formats, complete_tables
 from restive.cli.progress import run_display, say, spinner
-from restive.cli.tables import print_table, size
+from restive.cli.tables import print_table
 from restive.errors import RestiveError
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def _print_check(study: Study) -> None:
     processors = available_threads()
     for case in study.cases:
         _, prior, num_pulls = case.settings.systems()
-        cost = estimate(case, study.replications)
+        cost = estimate(case, study.replications, processors)
         seconds += cost.seconds
         disk += cost.disk_bytes
         memory = max(memory, cost.memory_bytes)
@@ -309,7 +309,7 @@ def _print_check(study: Study) -> None:
                 f"{case.settings.horizon:,}",
                 f"{study.replications:,}",
                 duration(cost.seconds / processors),
-                size(cost.disk_bytes),
+                bytes_in_words(cost.disk_bytes),
             ]
         )
     print_table(
@@ -322,7 +322,7 @@ def _print_check(study: Study) -> None:
     )
     print(
         f"about {duration(seconds / processors)} on {counted(processors, 'processor')}, "
-        f"{size(disk)} on disk, about {size(memory)} of memory; nothing was run"
+        f"{bytes_in_words(disk)} on disk, about {bytes_in_words(memory)} of memory; nothing was run"
     )
 
 

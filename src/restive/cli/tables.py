@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["print_lines", "print_table", "size", "terminal"]
+__all__ = ["print_lines", "print_table", "terminal"]
 
 NO_TERMINAL = 120  # columns, where nobody says how many
 PADDING = 3  # columns of the terminal beside each column of a table
@@ -81,15 +81,6 @@ def print_lines(lines: Sequence[str]) -> None:
     console = terminal()
     for line in lines:
         console.print(line, highlight=False, markup=False)
-
-
-def size(count: float) -> str:
-    """Return a number of bytes for a person: "12.0 KiB", "185.5 GiB"."""
-    for name in ("B", "KiB", "MiB", "GiB"):
-        if count < 1000:
-            return f"{count:,.0f} {name}" if name == "B" else f"{count:,.1f} {name}"
-        count /= 1024
-    return f"{count:,.1f} TiB"
 
 
 class _Column(NamedTuple):

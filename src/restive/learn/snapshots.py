@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import checked_count, shown
+from restive.arguments import MOST_ARMS, checked_count, shown
 from restive.errors import ProblemError, RestiveError
 from restive.kernels.jit.vectors import LANES
 from restive.kernels.loop import online, tables
@@ -27,7 +27,7 @@ from restive.learn.agent_view import AgentView
 from restive.learn.learner_state import LearnerState
 from restive.learn.learners import learner
 from restive.learn.learners.base import Compiled, Relative
-from restive.learn.priors.data import MOST_ARMS, prior_from_data, prior_to_data, run_columns, runs
+from restive.learn.priors.data import prior_from_data, prior_to_data, run_columns, runs
 from restive.learn.priors.independent import Prior
 from restive.learn.slots import home_size, lane_places
 from restive.learn.snapshot_rules import (

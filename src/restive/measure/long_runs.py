@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from restive.arguments import counted, duration, in_gibibytes
+from restive.arguments import bytes_in_words, counted, duration
 from restive.learn.learner_state import LearnerState
 from restive.learn.learners import describe
 from restive.learn.learners.base import Learner, Own
@@ -17,7 +17,7 @@ from restive.measure.changes import Phases
 from restive.measure.replication import replicate
 from restive.threads import available_threads
 
-__all__ = ["tell_if_long"]
+__all__ = ["learning_bytes", "tell_if_long"]
 
 MANY = 20_000_000_000  # steps of an arm: minutes
 TRIAL_STEPS = 20
@@ -47,15 +47,20 @@ def tell_if_long(
     trial()  # which may compile
     workers = min(available_threads() if threads is None else threads, replications)
     seconds = trial() / steps * horizon * replications / workers
-    held = workers * _bytes(LearnerState(task, learner, horizon).actor)
+    held = workers * learning_bytes(task, learner, horizon)
     print(
         f"restive: {counted(replications, 'replication')} of {counted(horizon, 'step')} of "
         f"{counted(task.num_arms, 'arm')} with {describe(learner)} take about {duration(seconds)} "
-        f"on {counted(workers, 'processor')} and {in_gibibytes(held)}; fewer replications or a "
+        f"on {counted(workers, 'processor')} and {bytes_in_words(held)}; fewer replications or a "
         "shorter horizon take less",
         file=sys.stderr,
         flush=True,
     )
+
+
+def learning_bytes(task: Task, learner: Learner, horizon: int) -> int:
+    """Bytes of what a learner holds while it runs."""
+    return _bytes(LearnerState(task, learner, horizon).actor)
 
 
 def _bytes(part: Any) -> int:

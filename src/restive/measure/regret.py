@@ -36,7 +36,7 @@ from restive.learn.task import Mapping, Task, make_task
 from restive.measure.changes import Phases, with_phases
 from restive.measure.intervals import student_quantile
 from restive.measure.long_runs import tell_if_long
-from restive.measure.replication import Replications, replicate
+from restive.measure.replication import Replications, replicate, require_room
 from restive.pages.figures import plot_band
 from restive.pages.frames import data_frame, html_table
 from restive.plan.evaluate import exact_value
@@ -305,10 +305,11 @@ def _regret(
     if baseline != "coupled" and len(task.choices.true_kinds):
         fixed = truth_reward(task, required=baseline == "exact")
     coupled = fixed is None and baseline != "exact"
+    count = checked_count(replications, "replications")
+    require_room(task, count, len(times))
     tell_if_long(
-        task, spec, int(times[-1]), checked_count(replications, "replications"),
-        with_oracle=coupled, phases=phases, threads=threads,
-    )  # fmt: skip
+        task, spec, int(times[-1]), count, with_oracle=coupled, phases=phases, threads=threads
+    )
     done = replicate(
         task, spec, times, replications, seed, with_oracle=coupled, threads=threads,
         progress=progress, phases=phases,
@@ -321,7 +322,6 @@ def _regret(
         return _curve(
             task, spec, done, seed, rewards, known - earned, against, _per_step(known, times)
         )
-    count = len(earned)
     truth = exact_rewards(done.task, done.true_kinds) if fixed is None else np.full(count, fixed)
     samples = truth[:, None] * times - earned
     return _curve(task, spec, done, seed, rewards, samples, EXACT, float(truth.mean()))

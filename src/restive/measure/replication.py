@@ -42,6 +42,7 @@ __all__ = [
     "Replications",
     "drawn_truths",
     "replicate",
+    "require_room",
     "with_truths",
 ]
 
@@ -121,6 +122,7 @@ def replicate(
         raise ProblemError(
             "under a continuous prior the truth has no weight that could be recorded"
         )
+    require_room(task, count, len(times), with_posterior=with_posterior)
     task, truths = with_truths(task, count, seed, first)
     done = _empty_results(task, times, truths, with_oracle, with_posterior)
     workers = available_threads() if threads is None else checked_count(threads, "threads")
@@ -190,8 +192,6 @@ def _empty_results(
 ) -> Replications:
     """Return arrays for the results of replications with these truths."""
     replications, num_arms = truths.shape
-    per_time = 6 + num_arms * with_posterior
-    require_memory(8 * replications * per_time * len(times), "the results", "record fewer times")
     shape = (replications, len(times))
     oracle_shape = shape if with_oracle else (0, len(times))
     return Replications(
@@ -204,6 +204,21 @@ def _empty_results(
         truth_weights=np.empty((replications if with_posterior else 0, len(times), num_arms)),
         oracle_expected=np.empty(oracle_shape),
         oracle_realised=np.empty(oracle_shape),
+    )
+
+
+def require_room(
+    task: Task, replications: int, num_times: int, *, with_posterior: bool = False
+) -> None:
+    """Raise where so many replications have more results than there is memory."""
+    each = (6 + task.num_arms * with_posterior) * num_times
+    if not len(task.choices.true_kinds):
+        each += task.num_arms
+    require_memory(
+        8 * replications * each,
+        f"the results of {counted(replications, 'replication')} of "
+        f"{counted(task.num_arms, 'arm')}, recorded {num_times:,} times,",
+        "run fewer replications or record fewer times",
     )
 
 
@@ -237,11 +252,6 @@ def drawn_truths(task: Task, count: int, seed: int, first: int = 0) -> IntArray:
     shape = (count, task.num_arms)
     if len(task.choices.true_kinds):
         return np.broadcast_to(task.choices.true_kinds, shape)  # of one row of memory
-    require_memory(
-        8 * count * task.num_arms,
-        f"the true arms of {counted(count, 'replication')} of {counted(task.num_arms, 'arm')}",
-        "run fewer replications",
-    )
     truths = np.empty(shape, dtype=np.int64)
     keys = np.array([stream(seed, first + r, TRUTH) for r in range(count)], dtype=np.uint64)
     slots = task.choices.drawable

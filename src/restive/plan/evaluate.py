@@ -10,7 +10,7 @@ by themselves is added to J, and their potential to the bias.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum, inf, isnan, nan
 
 import numpy as np
@@ -58,7 +58,8 @@ class Value:
     start, and nan where it was simulated or too slow to be solved. `method` says how J was found.
     `num_states` counts the joint states (0 where none were enumerated). `depends_on_start` is None
     where it was not looked at; where it is True, `average_reward_range` holds the least and the
-    largest J over all starts tried.
+    largest J over all starts tried. `why_simulated` says what solving J would have taken, where it
+    was simulated instead.
     """
 
     average_reward: float
@@ -68,6 +69,7 @@ class Value:
     num_states: int
     depends_on_start: bool | None
     average_reward_range: tuple[float, float]
+    why_simulated: str = ""
 
     def __repr__(self) -> str:
         error = f", stderr={self.stderr:.2g}" if self.stderr else ""
@@ -124,7 +126,9 @@ def evaluate(
     except TooLargeError as error:
         if not isinstance(policy, IndexPolicy):
             raise TooLargeError(f"{error}; only index policies can be simulated here") from None
-    return _simulated_value(bandit, policy, start, max_elapsed, replications, steps, seed)
+        why = str(error)
+    value = _simulated_value(bandit, policy, start, max_elapsed, replications, steps, seed)
+    return replace(value, why_simulated=why)
 
 
 def exact_value(
@@ -217,35 +221,34 @@ def _fixed_value(
     arms; the span is taken over all times. The state of an arm that is always seen is known, so its
     bias is h + z, and z alone where it is not pulled.
     """
-    gain = 0.0
-    supports, biases = [], []
-    highest = lowest = 0.0
     alone = np.delete(np.arange(bandit.num_arms), pulled)
     always = always_seen(bandit)
     drift = _drift(reduced, start, alone[~always[alone]])
-    moves: list[NDArray[np.bool_]] = []
-    for k in pulled.tolist():
+    rewards, begun, biases, supports, moves = [], [], [], [], []
+    first, which = _alike(reduced.kinds.of[pulled], start.last_state[pulled], start.elapsed[pulled])
+    for k in pulled[first].tolist():
         arm, potential = _reduced_arm(reduced, k)
+        state = int(start.last_state[k])
         law = unichain_law(arm.active, bandit.label(k))
         reward = fsum(law * arm.rewards)
-        gain += reward
+        rewards.append(reward)
         system = np.eye(arm.num_states) - arm.active + law  # rows of `law`: fixes law.h = 0
         bias = solved(system, arm.rewards - reward) + potential
         moves.append(arm.active > 0)
         if arm.always_seen:
-            state = int(start.last_state[k])
-            highest = lowest = highest + float(bias[state])
+            begun.append(float(bias[state]))
             supports.append(arm.active[state] > 0)
             biases.append(bias)
             continue
-        belief = _belief_at(arm, int(start.last_state[k]), int(start.elapsed[k]))
-        highest = lowest = highest + fsum(belief * bias)
+        belief = _belief_at(arm, state, int(start.elapsed[k]))
+        begun.append(fsum(belief * bias))
         supports.append(belief > 0)
         biases.append(weighted(arm.active, bias))
-    highest = lowest = highest + float(drift[0])
-    for kind, state, count in _alike(reduced, start, alone[always[alone]]):
+    highest = lowest = _summed(begun, which) + float(drift[0])
+    for kind, state, count in _paying(reduced, start, alone[always[alone]]):
         arm, potential = reduced.kinds.arms[kind], count * reduced.potentials[kind]
         highest = lowest = highest + float(potential[state])
+        which = np.append(which, len(biases))
         supports.append(arm.passive[state] > 0)
         biases.append(potential)
         moves.append(arm.passive > 0)
@@ -259,12 +262,17 @@ def _fixed_value(
         step += 1
         others = float(drift[min(step, len(drift) - 1)])
         reached = [bias[support] for bias, support in zip(biases, supports, strict=True)]
-        highest = max(highest, sum(float(values.max()) for values in reached) + others)
-        lowest = min(lowest, sum(float(values.min()) for values in reached) + others)
+        highest = max(highest, _summed([values.max() for values in reached], which) + others)
+        lowest = min(lowest, _summed([values.min() for values in reached], which) + others)
         supports = [support @ move for support, move in zip(supports, moves, strict=True)]
     span = highest - lowest if np.isfinite(highest) else float("nan")
-    gain += reduced.own_reward
+    gain = _summed(rewards, which[: len(pulled)]) + reduced.own_reward
     return Value(gain, 0.0, span, "exact: fixed arms", 0, False, (gain, gain))
+
+
+def _summed(values: list[float], which: IntArray) -> float:
+    """Sum of a value for each arm, given the values of those that are alike."""
+    return float(np.cumsum(np.array(values)[which])[-1])
 
 
 def _key(supports: list[NDArray[np.bool_]]) -> bytes:
@@ -282,16 +290,30 @@ def _belief_at(arm: Arm, last_state: int, elapsed: int) -> FloatArray:
     return belief
 
 
-def _alike(
+def _alike(*columns: IntArray) -> tuple[IntArray, IntArray]:
+    """Where rows of these columns come first, in ascending order, and which of these each is."""
+    first = which = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        values, numbers = np.unique(column, return_inverse=True)
+        numbers = which * len(values) + numbers
+        _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+    return first, which
+
+
+def _paying(
     reduced: ReducedKinds, start: BeliefState, alone: IntArray
 ) -> Iterator[tuple[int, int, int]]:
     """Yield kind, state and number of arms that are always seen, never pulled, and paid then."""
-    paying = np.array([bool(potential.any()) for potential in reduced.potentials])
-    some = alone[paying[reduced.kinds.of[alone]]]
-    alike = np.column_stack([reduced.kinds.of[some], start.last_state[some]])
-    different, counts = np.unique(alike, axis=0, return_counts=True)
-    for (kind, state), count in zip(different.tolist(), counts.tolist(), strict=True):
-        yield kind, state, count
+    some = alone[_pays(reduced)[reduced.kinds.of[alone]]]
+    kinds, states = reduced.kinds.of[some], start.last_state[some]
+    first, which = _alike(kinds, states)
+    for place, count in zip(first.tolist(), np.bincount(which).tolist(), strict=True):
+        yield int(kinds[place]), int(states[place]), count
+
+
+def _pays(reduced: ReducedKinds) -> NDArray[np.bool_]:
+    """Which kinds are paid while not pulled."""
+    return np.array([bool(potential.any()) for potential in reduced.potentials])
 
 
 def _drift(reduced: ReducedKinds, start: BeliefState, alone: IntArray) -> FloatArray:
@@ -299,17 +321,16 @@ def _drift(reduced: ReducedKinds, start: BeliefState, alone: IntArray) -> FloatA
 
     It is nan where beliefs do not settle.
     """
-    paying = np.array([bool(potential.any()) for potential in reduced.potentials])
-    some = alone[paying[reduced.kinds.of[alone]]]
-    ages = np.minimum(start.elapsed[some], OLD)
-    alike = np.column_stack([reduced.kinds.of[some], ages, start.last_state[some]])
-    different, counts = np.unique(alike, axis=0, return_counts=True)
+    some = alone[_pays(reduced)[reduced.kinds.of[alone]]]
+    kinds, ages = reduced.kinds.of[some], np.minimum(start.elapsed[some], OLD)
+    first, which = _alike(kinds, ages, start.last_state[some])
     try:
-        lengths = [settled_elapsed(reduced.kinds.arms[kind]) for kind in np.unique(different[:, 0])]
+        lengths = [settled_elapsed(reduced.kinds.arms[kind]) for kind in np.unique(kinds)]
     except (AssumptionError, TooLargeError):
         return np.array([nan])
     drift = np.zeros(max(lengths, default=1))
-    for (kind, age, state), count in zip(different.tolist(), counts.tolist(), strict=True):
+    for place, count in zip(first.tolist(), np.bincount(which).tolist(), strict=True):
+        kind, age, state = int(kinds[place]), int(ages[place]), int(start.last_state[some[place]])
         table = belief_table(reduced.kinds.arms[kind], age - 1 + len(drift))
         drift += count * expected(reduced.potentials[kind], table)[state, age - 1 :]
     return drift

@@ -40,7 +40,7 @@ IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
 
 MOST_OUTCOMES = 4096  # of one step: the product of the pulled arms' numbers of states
-USUAL_BYTES, USUAL_STEPS = 2_500, 5_000  # of a joint state of a few arms, at most
+USUAL_BYTES, USUAL_PRODUCTS = 2_500, 5_000  # of a joint state of a few arms, at most
 ROUNDING = 1e-9  # of sums of logarithms
 STAGE = 10_000  # sweeps after which one looks how they get on
 
@@ -117,10 +117,18 @@ class JointStates:
 
     @property
     def weight(self) -> float:
-        """As how many joint states of a few arms one of these counts, in bytes and in steps."""
-        arms, outcomes = self.bandit.num_arms, self.most_outcomes
-        held, steps = 12 * arms + 24 * outcomes, arms * outcomes  # while arrays grow or are joined
-        return max(1.0, held / USUAL_BYTES, steps / USUAL_STEPS)
+        """As how many joint states of a few arms one of these counts, in bytes and in products."""
+        return max(1.0, self.bytes_each / USUAL_BYTES, self.products_each / USUAL_PRODUCTS)
+
+    @property
+    def bytes_each(self) -> int:
+        """Bytes of a joint state and its outcomes, while arrays grow or are joined."""
+        return 12 * self.bandit.num_arms + 24 * self.most_outcomes
+
+    @property
+    def products_each(self) -> int:
+        """Products that it takes to follow a joint state."""
+        return self.bandit.num_arms * self.most_outcomes
 
     def cells(self, last_state: IntArray, elapsed: IntArray) -> Int32Array:
         """Rows of cells for meta-states given as [M, K] arrays."""

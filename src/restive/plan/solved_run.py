@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from math import log
+from math import ceil, log
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from restive.arguments import require_memory
+from restive.arguments import bytes_in_words, counted, require_memory
 from restive.errors import TooLargeError
 from restive.plan.joint_chain import (
     ROUNDING,
@@ -173,16 +173,18 @@ def explore(joint: JointStates, choose: Chooser, blocks: list[Outcomes], max_sta
     most = min(max_states, int(max(max_states, MAX_STATES) / joint.weight))
     if outcomes > most < max_states:
         raise TooLargeError(
-            f"one step of {num_arms:,} arms can end in {outcomes:,} joint states, each of which "
-            f"counts as {joint.weight:,.0f} of a few arms; raise max_states"
+            f"one step of {num_arms:,} arms can end in {outcomes:,} joint states, of "
+            f"{bytes_in_words(joint.bytes_each)} and {joint.products_each:,} products each; raise "
+            f"max_states to {ceil(outcomes * joint.weight):,} or more"
         )
     done = sum(len(block.reward) for block in blocks)
     at_once = max(1, min(ROWS_AT_ONCE // outcomes, CELLS_AT_ONCE // (num_arms * outcomes)))
     while done < joint.count:
         if joint.count > most:
-            many = f" of {num_arms:,} arms" if most < max_states else ""
+            size = bytes_in_words(most * joint.bytes_each)
             raise TooLargeError(
-                f"the policy reaches more than {most:,} joint states{many}; raise max_states"
+                f"the policy reaches more than {most:,} joint states of "
+                f"{counted(num_arms, 'arm')}, which take {size}; raise max_states"
             )
         last = min(joint.count, done + at_once)
         require_memory(

@@ -129,7 +129,8 @@ class Plan:
 
     `own_reward` is what the arms earn if none is ever pulled; `relaxation_bound` has it in it.
     `hint` says where the problem may not be the one that was meant. `recommendation` is what all
-    that comes to; None where no policy has a J that does not depend on the start.
+    that comes to; None where no policy has a J that does not depend on the start. `simulated` says
+    why J was simulated where it was.
     """
 
     num_arms: int
@@ -143,6 +144,7 @@ class Plan:
     hint: str
     recommendation: Recommendation | None
     seeing: SeeingWorth | None = None  # None where all arms are seen, or where there is no bound
+    simulated: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as data for `json.dumps`; what is not a finite number becomes None."""
@@ -184,6 +186,7 @@ def plan_bandit(
     own = reduced.own_reward
     policies = []
     made: dict[str, Policy] = {}
+    whys: list[str] = []
     for mapping in policy_mappings():
         progress(mapping.name, 0, 0)
         try:
@@ -201,6 +204,7 @@ def plan_bandit(
         else:
             policies.append(_summary(mapping.name, policy, value, bound, own))
             made[mapping.name] = policy
+            whys += filter(None, [value.why_simulated])
     return Plan(
         num_arms=bandit.num_arms,
         num_pulls=bandit.num_pulls,
@@ -213,6 +217,7 @@ def plan_bandit(
         hint=_hint(bandit, policies),
         recommendation=_recommendation(bandit, policies, made, bound),
         seeing=None if relaxation is None else _seeing(bandit, policies, max_elapsed),
+        simulated="; or ".join(dict.fromkeys(whys)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from restive.arguments import suggestion
+from restive.arguments import MOST_ARMS, checked_count, suggestion
 from restive.errors import ProblemError
 from restive.problem.arm import (
     SEEN,
@@ -21,9 +21,9 @@ from restive.problem.arm import (
 __all__ = [
     "ARM_KEYS",
     "MATRIX_KEYS",
-    "MOST_ARMS",
     "SHORT_KEYS",
     "ArmReader",
+    "checked_num_arms",
     "read_arm",
     "read_arms",
     "refuse_unknown_keys",
@@ -34,7 +34,6 @@ SHORT_KEYS, MATRIX_KEYS = ("p01", "p11"), ("active", "passive")
 REWARD_KEYS = ("rewards", "passive_rewards")
 NUMBER_KEYS = (*SHORT_KEYS, *MATRIX_KEYS, *REWARD_KEYS)
 ARM_KEYS = ("name", "count", *NUMBER_KEYS, "states", "seen")
-MOST_ARMS = 10_000_000  # `count` is one typing slip away from filling the memory
 NAMED = "arm"  # how the checks of an arm begin their messages
 
 
@@ -48,10 +47,14 @@ def read_arms(
     arms: list[Arm] = []
     for place, table in enumerate(tables):
         arm, count = read_arm(table, f"[[arm]] number {place + 1}", always, states, seen)
-        if len(arms) + count > MOST_ARMS:
-            raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
+        checked_num_arms(len(arms) + count)
         arms.extend([arm] * count)
     return arms
+
+
+def checked_num_arms(count: int) -> None:
+    """Raise for more arms than anybody has."""
+    checked_count(count, "the number of arms in all", most=MOST_ARMS)
 
 
 def read_arm(

@@ -5,7 +5,7 @@ It is validated once, here, and frozen: everything else in the package may rely 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import wraps
 from os import PathLike
@@ -14,7 +14,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import counted, one_line, shown
+from restive.arguments import MOST_ARMS, checked_count, counted, one_line, shown
 from restive.errors import ProblemError
 from restive.pages.frames import html_table
 from restive.problem.arm import Arm, arm_cells
@@ -62,6 +62,8 @@ class RestlessBandit:
     def __init__(self, arms: Iterable[Arm], num_pulls: int) -> None:
         if isinstance(arms, Arm) or not isinstance(arms, Iterable):
             raise ProblemError(f"arms must be a list of arms, got {shown(arms)}")
+        if isinstance(arms, Sized):
+            checked_count(len(arms), "the number of arms", 0, MOST_ARMS)
         arms = tuple(arms)
         for k, arm in enumerate(arms):
             if not isinstance(arm, Arm):
@@ -236,9 +238,10 @@ def checked_num_pulls(num_pulls: Any, num_arms: int) -> int:
     if num_arms == 0:
         raise ProblemError("a bandit needs at least one arm, got none")
     if isinstance(num_pulls, bool) or not isinstance(num_pulls, int | np.integer):
-        raise ProblemError(f"num_pulls must be a whole number, got {num_pulls!r}")
+        raise ProblemError(f"num_pulls must be a whole number, got {shown(num_pulls)}")
     if not 1 <= num_pulls <= num_arms:
         raise ProblemError(
-            f"num_pulls must be between 1 and the number of arms, {num_arms}, got {num_pulls}"
+            f"num_pulls must be between 1 and the number of arms, {num_arms}, got "
+            f"{shown(int(num_pulls))}"
         )
     return int(num_pulls)

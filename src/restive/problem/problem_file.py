@@ -34,9 +34,10 @@ from typing import Any
 
 import numpy as np
 
+from restive.arguments import MOST_ARMS
 from restive.errors import ProblemError
 from restive.problem.arm import Arm, checked_seen, gilbert_elliott, state_names
-from restive.problem.arm_tables import MOST_ARMS, ArmReader, unknown_keys
+from restive.problem.arm_tables import ArmReader, checked_num_arms, unknown_keys
 from restive.problem.bandit import RestlessBandit, checked_num_pulls
 from restive.problem.toml_text import basic_string, line_of, parse_toml, read_text
 
@@ -138,9 +139,10 @@ class _Reader:
                 at = ("arm", place) if key is None else ("arm", place, key)
                 self._add(at, words, f"[[arm]] number {place + 1}{reader.named}")
             if reader.arm is not None:
-                if len(self.arms) + reader.count > MOST_ARMS:
-                    words = f"more than {MOST_ARMS:,} arms in all; check count"
-                    self._add(("arm", place, "count"), words)
+                try:
+                    checked_num_arms(len(self.arms) + reader.count)
+                except ProblemError as error:
+                    self._add(("arm", place, "count"), str(error))
                     return
                 self.arms.extend([reader.arm] * reader.count)
 

@@ -213,7 +213,7 @@ def summarise(ledger: Ledger, case: Case) -> CaseSummary:
     exact = fixed_truth_reward(case) if settings.baseline != "coupled" else None
     names = ("regret", "realised", "reward", "oracle", "episodes")
     sums = {name: _Sums(len(times)) for name in names}
-    weights = _Sums(len(times) * task.num_arms)
+    weights = _Sums(len(times) * task.num_arms * settings.posterior)
     truth_rewards, final_regrets = [], []
     for first, arrays in ledger.chunks(case):
         truth, method = _truth_rewards(case, arrays, times, exact)

@@ -9,13 +9,14 @@ import numpy as np
 
 from restive.learn.learners.base import Learner, Relative
 from restive.learn.task import MOST_CACHED_POLICIES, Task
+from restive.measure.long_runs import learning_bytes
 from restive.measure.replication import Replications, replicate, with_truths
 from restive.plan.policies.base import IndexPolicy
 from restive.studies.settings import CaseSettings
 from restive.studies.spec import Case
 from restive.studies.work import chunk_size, prepared, result_bytes
 
-__all__ = ["CostEstimate", "estimate", "seconds_per_step"]
+__all__ = ["CostEstimate", "estimate", "memory_bytes", "seconds_per_step"]
 
 TRIAL_STEPS = 20_000
 LEAST_SECONDS = 0.05  # of a trial that counts
@@ -30,18 +31,25 @@ class CostEstimate:
 
     seconds: float  # on one processor
     disk_bytes: int
-    memory_bytes: int  # of the driver, beyond what Python itself takes
+    memory_bytes: int  # beyond what Python itself takes
 
 
-def estimate(case: Case, replications: int) -> CostEstimate:
+def estimate(case: Case, replications: int, workers: int) -> CostEstimate:
     """Estimate what a case would take, from a short trial."""
     per_step = seconds_per_step(case.settings, with_oracle=True)
     return CostEstimate(
         per_step * case.settings.horizon * replications,
         result_bytes(case) * replications,
-        # chunks that run or wait, and two numbers per replication in a summary
-        8 * chunk_size(case) * result_bytes(case) + 16 * replications,
+        memory_bytes(case, replications, workers),
     )
+
+
+def memory_bytes(case: Case, replications: int, workers: int) -> int:
+    """Bytes of chunks that run or wait, of two numbers per replication, and of what is learned."""
+    _, task, learner = prepared(case.settings.to_json())
+    chunks = 8 * chunk_size(case) * result_bytes(case)
+    held = learning_bytes(task, learner, case.settings.horizon)
+    return chunks + 16 * replications + workers * held
 
 
 def seconds_per_step(

@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from restive.arguments import MOST
+from restive.arguments import MOST, MOST_ARMS
 from restive.errors import ProblemError
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
@@ -33,7 +33,7 @@ from restive.measure import zoo
 from restive.problem.arm import Arm
 from restive.problem.arm_tables import (
     ARM_KEYS,
-    MOST_ARMS,
+    checked_num_arms,
     read_arm,
     read_arms,
     refuse_unknown_keys,
@@ -353,8 +353,8 @@ class PriorTable(ZooName):
                     table.prior(None, self._always)
             except ProblemError as error:
                 raise PlacedError(("arm", at), str(error)) from None
-        if self.arm is not None and sum(table.count for table in self.arm) > MOST_ARMS:
-            raise ProblemError(f"more than {MOST_ARMS:,} arms in all; check count")
+        if self.arm is not None:
+            checked_num_arms(sum(table.count for table in self.arm))
         if self.bandit is not None:
             self.prior(None, 1)
         return self

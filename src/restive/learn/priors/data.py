@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from restive.arguments import MOST_ARMS
 from restive.errors import ProblemError, RestiveError
 from restive.learn.priors.continuous import DirichletArmPrior
 from restive.learn.priors.finite import ArmPrior, JointPrior
@@ -17,8 +18,6 @@ from restive.problem.bandit import RestlessBandit
 __all__ = ["prior_from_data", "prior_to_data", "run_columns", "runs"]
 
 IntArray = NDArray[np.int64]
-
-MOST_ARMS = 10**7
 
 
 def prior_to_data(prior: Prior) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count, counted, drawn_seed, one_line, shown
+from restive.arguments import MOST_ARMS, checked_count, counted, drawn_seed, one_line, shown
 from restive.errors import ProblemError
 from restive.kernels.random import TRUTH, key_at, stream
 from restive.learn.evidence import Evidence
@@ -28,7 +28,6 @@ from restive.problem.bandit import (
 )
 
 __all__ = [
-    "MOST_ARMS",
     "IndependentPrior",
     "Prior",
     "beta_prior",
@@ -41,8 +40,6 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-MOST_ARMS = 10**7
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -12,11 +12,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restive.arguments import checked_count
+from restive.arguments import MOST_ARMS, checked_count
 from restive.errors import ProblemError
 from restive.kernels.learn.lattice import lattice_generators, write_laws
 from restive.learn.priors.finite import ArmPrior
-from restive.learn.priors.independent import MOST_ARMS, IndependentPrior, pays_of, priors_like
+from restive.learn.priors.independent import IndependentPrior, pays_of, priors_like
 from restive.problem.arm import Arm, numbers_array, state_names
 from restive.problem.bandit import RestlessBandit
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from restive.arguments import (
     MOST,
+    bytes_in_words,
     checked_count,
     count_in_words,
-    in_gibibytes,
     require_memory,
 )
 from restive.errors import AssumptionError, TooLargeError
@@ -148,7 +148,7 @@ def _require_few(bandit: RestlessBandit, states: float, max_states: int) -> None
             most_outcomes(bandit)  # beyond which more states do not help
             needed = ceil(10**count_as * (1 - ROUNDING))
             others = f"raise max_states to {needed:,} if there is as much memory, {others}"
-        raise TooLargeError(f"{needs}, {in_gibibytes(size)} in all; {others}")
+        raise TooLargeError(f"{needs}, {bytes_in_words(size)} in all; {others}")
     require_memory(size, f"{needs}; they", others)
 
 
