@@ -223,7 +223,7 @@ def _notes(found: Plan) -> list[str]:
     if found.discount < 1:
         notes.append(f"Whittle's index is that of the discount {found.discount:g}")
     if found.simulated:
-        notes.append(f"J was simulated, with the standard error ±: {found.simulated}")
+        notes.append(f"J was simulated: {found.simulated}")
     notes += [f"{policy.policy}: {policy.note}" for policy in found.policies if policy.note]
     notes = [_with_flags(note) for note in notes]
     # plan knows the arms; who has to learn them first. What is always seen is no rare look
