@@ -145,6 +145,8 @@ GOOD: dict[str, Any] = {"t": [1, 2, 3], "a": ["x", "x", "x"], "s": [0, 1, 0]}
         ({**GOOD, "s": [[0], [1], [0]]}, "the columns: columns t, a, s cannot be read: "),
         ({**GOOD, "s": [0, 1]}, "the columns: not of one length: 't' has 3, 'a' has 3, 's' has 2"),
         ({"t": [], "a": [], "s": []}, "the columns: no rows below the header"),
+        ({0: [1], **GOOD}, "the columns: a name must be text, got 0"),
+        ({}, "the columns: there are none"),
         ({"t": [1], "a": ["x"]}, "the columns: no column 's' for state; known are t, a"),
         ({**GOOD, "t": [1, 2, 2.5]}, "row 3: time is '2.5', expected a whole number"),
         ({**GOOD, "t": [1, 2, 2]}, "1 row is of the same arm and step as another: rows 2 and 3"),

@@ -312,6 +312,11 @@ def open_log(source: LogSource) -> LogFile:
     except ImportError:
         raise RestiveError("reading logs needs pyarrow: pip install 'restive[io]'") from None
     if isinstance(source, Mapping):
+        for name in source:
+            if not isinstance(name, str):
+                raise ProblemError(f"the columns: a name must be text, got {shown(name)}")
+        if not source:
+            raise ProblemError("the columns: there are none")
         return LogFile("the columns", tuple(source), partial(_table, source))
     if hasattr(source, "__arrow_c_stream__"):
         return _frame(source)
@@ -327,9 +332,11 @@ def _frame(frame: Any) -> LogFile:
         table = pyarrow.table(frame)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         told = "; ".join(str(part) for part in error.args[::-1])
-        raise ProblemError(
-            f"the data frame cannot be read: {told}; give each column values of one type"
-        ) from None
+        mixed = isinstance(error, pyarrow.ArrowException) and "column" in told
+        advice = "; give each column values of one type" if mixed else ""
+        raise ProblemError(f"the data frame cannot be read: {told}{advice}") from None
+    if not table.column_names:
+        raise ProblemError("the data frame has no columns")
     return LogFile("the data frame", tuple(table.column_names), table.select)
 
 
