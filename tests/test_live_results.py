@@ -656,7 +656,7 @@ def test_a_prior_file_brings_names_kinds_and_what_was_seen(path, tmp_path):
     ]
     matrices = [[[0.7, 0.3], [0.2, 0.8]], [[0.4, 0.6], [0.5, 0.5]]]
     data = {
-        "format": "restive prior 1", "states": ["bad", "good"], "rewards": [0, 1],
+        "format": "restive prior 2", "pulls": 1, "states": ["bad", "good"], "rewards": [0, 1],
         "kinds": [{"name": kind, "candidates": matrices, "weights": [0.5, 0.5]}
                   for kind in ("town", "rural")],
         "arms": rows,

@@ -156,7 +156,8 @@ def test_simulated_values_agree_with_exact_ones():
     exact = rs.evaluate(bandit, "whittle")
     simulated = rs.evaluate(bandit, "whittle", max_states=1, steps=5000)
     assert simulated.method.startswith("simulation")
-    assert abs(simulated.average_reward - exact.average_reward) < 4.5 * simulated.stderr
+    apart = abs(simulated.average_reward - exact.average_reward)
+    assert apart < 4.5 * simulated.stderr + 1e-10  # what the start still counts for
 
 
 def test_a_constant_for_every_step_changes_no_decision():

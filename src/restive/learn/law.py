@@ -63,7 +63,7 @@ PLACED = 3  # times that points are placed anew
 # what eta may be: normal in B (intercepts, other traits), log sds, atanh of partial correlations
 INTERCEPT, INTERCEPT_SD = np.array([-0.5, 0.5, 0.0, 0.0]), np.array([1.5, 1.5, 1.0, 1.0])
 TRAIT_SD = np.array([1.0, 1.0, 0.5, 0.5])
-LOG_SD = logarithms([0.8, 0.8, 0.4, 0.4])
+LOG_SD = np.repeat([-0.22314355131420968, -0.916290731874155], 2)  # of .8 and .4
 LOG_SD_SD, PARTIAL_SD = 0.7, 0.5
 FLOOR = np.array([0.1, 0.1, 0.1, 0.1])  # of standard deviations
 

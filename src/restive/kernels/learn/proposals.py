@@ -9,6 +9,7 @@ Where it does not fit, particles take Metropolis steps instead, many of them at 
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from restive.kernels.learn.weighing import choose_ancestors, write_weights
 from restive.kernels.random import uniform_at
 
 __all__ = [
+    "Student",
     "accept",
     "draw_around",
     "draw_weighed",
@@ -72,6 +74,13 @@ def write_proposal(
     factorise(root, root)
 
 
+class Student(NamedTuple):
+    """A t: its centre and a root of its matrix."""
+
+    centre: FloatArray  # [d]
+    root: FloatArray  # [d, d]
+
+
 @kernel
 def draw_around(
     rows: DirichletRows, counts: Counts, centre: FloatArray, root: FloatArray, key: np.uint64,
@@ -86,27 +95,26 @@ def draw_around(
     """
     d = len(centre)
     logits, matrices = np.empty((d, count)), np.empty((*rows.alphas.shape, count))
-    weights, scratch = np.empty(count), np.empty((6 + d, count))
-    aged = empty_beliefs(counts, matrices)
-    size, log_mean = draw_weighed(
-        rows, counts, aged, centre, root, key, logits, matrices, weights, scratch
-    )
-    return logits, matrices, weights, size, log_mean
+    scratch, aged = np.empty((7 + d, count)), empty_beliefs(counts, matrices)
+    student = Student(centre, root)
+    size, log_mean = draw_weighed(rows, counts, aged, student, key, logits, scratch)
+    return logits, matrices, scratch[0].copy(), size, log_mean
 
 
 @part
 def draw_weighed(
-    rows: DirichletRows, counts: Counts, aged: AgedBeliefs, centre: FloatArray, root: FloatArray,
-    key: np.uint64, logits: FloatArray, matrices: FloatArray, weights: FloatArray,
-    scratch: FloatArray,
+    rows: DirichletRows, counts: Counts, aged: AgedBeliefs, student: Student, key: np.uint64,
+    logits: FloatArray, scratch: FloatArray,
 ) -> tuple[float, float]:  # fmt: skip
-    """Do so in arrays of the caller's; `scratch` is [6 + d, M].
+    """Do so in arrays of the caller's: `logits`, the matrices of `aged`, and `scratch` [7 + d, M].
 
-    Its first row holds the logarithms of what the weights are where nothing is counted.
+    The first row of the scratch gets the weights, the second the logarithms of what they are where
+    nothing is counted.
     """
-    bases, logs, log_q, three = scratch[0], scratch[1], scratch[2], scratch[3:6]
-    write_draws(centre, root, rows.generators, key, scratch[6:], logits, log_q)
-    place_each_row(rows, logits, matrices, logs, three[:2])
+    weights, bases, logs, log_q = scratch[0], scratch[1], scratch[2], scratch[3]
+    three = scratch[4:7]
+    write_draws(student.centre, student.root, rows.generators, key, scratch[7:], logits, log_q)
+    place_each_row(rows, logits, aged.matrices, logs, three[:2])
     for m in range(len(logs)):
         bases[m] = logs[m] - log_q[m]
     add_logs(counts, aged, logs, three)

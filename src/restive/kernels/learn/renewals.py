@@ -2,8 +2,8 @@
 
 `restive.learn.particles.drawing` has all ways; what is here is its first, for as many groups as are
 due. All that it makes stands in `ParticleGroups.renewal`, so that it can be a part of hot loops,
-which make no arrays: an arm's logits [d, M], matrices [R, S, M] and weights [M], then new weights
-[M], scratch of `draw_weighed` [6 + d, M], the beliefs that the likelihood needs and, at the end,
+which make no arrays: an arm's logits [d, M], matrices [R, S, M] and weights [M], then scratch
+of `draw_weighed` [7 + d, M], the beliefs that the likelihood needs and, at the end,
 centre [d] and root [d, d] of the t.
 """
 
@@ -22,7 +22,7 @@ from restive.kernels.learn.lattice import FEW
 from restive.kernels.learn.likelihood import AgedBeliefs, Counts, levels_of
 from restive.kernels.learn.particle_groups import bases_at, is_spent
 from restive.kernels.learn.particles import DENSE, ArmParticles, count_one
-from restive.kernels.learn.proposals import draw_weighed, write_proposal
+from restive.kernels.learn.proposals import Student, draw_weighed, write_proposal
 from restive.kernels.learn.weights import add_up
 from restive.kernels.loop.tables import BLOCK, SIGHTING, ParticleGroups, Posterior
 from restive.kernels.random import key_at
@@ -101,25 +101,24 @@ def _renew(posterior: Posterior, group: int) -> bool:
     d, count = arm.logits.shape
     num_rows, size, _ = arm.matrices.shape
     rest = particles.renewal[count * (d + num_rows * size + 1) :]
-    fresh, scratch = rest[:count], rest[count : (7 + d) * count].reshape((6 + d, count))
+    scratch = rest[: (7 + d) * count].reshape((7 + d, count))
     aged = _beliefs(arm.matrices, rest[(7 + d) * count :], levels)
     end = len(rest) - d * d
     centre, root = rest[end - d : end], rest[end:].reshape((d, d))
     write_proposal(arm.logits, arm.weights, centre, root)
     key = key_at(key_at(_key(particles, group), arm.renewals[0]), ONE_T)
-    effective_size = draw_weighed(
-        rows, counts, aged, centre, root, key, arm.logits, arm.matrices, fresh, scratch
-    )[0]
+    student = Student(centre, root)
+    effective_size = draw_weighed(rows, counts, aged, student, key, arm.logits, scratch)[0]
     if effective_size < particles.priors.enough[particles.first_homes[own]]:
         return False
     for m in range(count):
-        arm.weights[m] = fresh[m]
+        arm.weights[m] = scratch[0, m]
     arm.effective_size[0] = effective_size
     arm.renewals[0] += 1
     _put(posterior, group, arm)
     if fades:
         first = bases_at(posterior, group)
-        _write_lanes(scratch[0], -inf, particles.chains, first, posterior.slots.row_counts[group])
+        _write_lanes(scratch[1], -inf, particles.chains, first, posterior.slots.row_counts[group])
     return True
 
 
