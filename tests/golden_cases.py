@@ -45,7 +45,10 @@ RENAMED: dict[str, str] = {}
 
 OLD = {new: old for old, new in RENAMED.items()}
 
-LEFT_OUT = {  # wording, versions, times and places; by their old names
+LEFT_OUT = {
+    "why_simulated",
+    "simulated",
+    # wording, versions, times and places; by their old names
     *("advice", "baseline", "checksum", "finding", "format", "hint", "label", "last_ended"),
     *("made_by", "method", "note", "notes", "question", "remarks", "sentence", "source", "text"),
     *("title", "truth_method", "verdict", "version", "at", "began_at", "recorded", "numbers"),
